@@ -6,31 +6,31 @@ import (
 	"time"
 )
 
-// AnswerKey names what a local answer is about; kind is its noun. A limit given in full has no
-// name and no revision; its terms tell it apart. They also tell apart two rule
-// sets of one revision.
+// AnswerKey identifies what a local answer is about; Kind is its noun. A limit given in full has no
+// name and no revision; its terms distinguish it from others. They also distinguish two rule
+// sets with the same revision.
 type AnswerKey struct {
 	Kind, Name, Key, Terms string
 	Revision               int64
 }
 
-// MaxCached bounds how long a refusal is answered locally, whatever its own end:
-// what changes it elsewhere is seen by then even if its broadcast was lost.
+// MaxCached bounds how long a refusal is answered locally, even if the refusal lasts longer. A change
+// by another sidecar then takes effect within this time even if its broadcast was lost.
 const MaxCached = time.Second
 
-// Answers are what all nouns answer locally, refusals and blocks of tokens: one bounded
-// cache, which forgets what is broadcast.
+// Answers is the one bounded cache of what all nouns answer locally: refusals and blocks of tokens.
+// It drops the entries that a broadcast is about.
 type Answers struct {
 	*Recent[AnswerKey, Ending]
-	// asked has the ids of requests that were sent to Redis: one that was let
-	// through and lost its reply has to be answered from there. It is a table of
-	// hashes, where a later one takes the place of an earlier.
+	// asked has the ids of requests that were sent to Redis. A repeated request must be sent to Redis again, where
+	// its stored reply is: it may have been admitted although the reply was lost. It is a table of hashes, in which a
+	// later hash replaces an earlier one.
 	asked [1 << 15]atomic.Uint64
 	seed  maphash.Seed
 }
 
-// NewAnswers makes the cache. Without signals (nil) what happens in other
-// sidecars is seen within a second.
+// NewAnswers makes the cache. Without signals (nil), changes by other sidecars take effect
+// within MaxCached.
 func NewAnswers(s *Signals) *Answers {
 	a := &Answers{Recent: NewRecent[AnswerKey, Ending](), seed: maphash.MakeSeed()}
 	if s != nil {
@@ -39,7 +39,7 @@ func NewAnswers(s *Signals) *Answers {
 	return a
 }
 
-// Repeated reports whether a request with this id was sent before, and notes it.
+// Repeated reports whether a request with this id was sent before, and records the id.
 func (a *Answers) Repeated(id string) bool {
 	if id == "" {
 		return false

@@ -2,17 +2,17 @@ package coord
 
 import "time"
 
-// Clock is how a noun tells the time in its own process: what decides between
-// pods is the Redis server's. Tests move one by hand.
+// Clock is the clock of one process. Decisions between pods are made by the clock of the Redis
+// server instead. Tests move a clock by hand.
 type Clock interface {
 	// Now has to be monotonic.
 	Now() time.Time
 	// AfterFunc calls f on a goroutine of its own when d has passed, unless stop
-	// came first, as time.AfterFunc does.
+	// is called first, as time.AfterFunc does.
 	AfterFunc(d time.Duration, f func()) (stop func() bool)
 }
 
-// SystemClock is the pod's.
+// SystemClock is the clock of the pod.
 type SystemClock struct{}
 
 // Now implements Clock.

@@ -6,21 +6,21 @@ import (
 	"sync"
 )
 
-// Crew runs functions on so many goroutines at most; the others queue, in order.
-// What waits costs its closure there, and no stack.
+// Crew runs functions on a bounded number of goroutines; further functions queue, in order.
+// A queued function costs its closure, and no stack.
 type Crew struct {
 	most int
 
 	mu      sync.Mutex // guards what follows
 	running int
 	queue   []func()
-	first   int // of queue
+	first   int // index of the first function in queue
 }
 
-// NewCrew makes one of so many goroutines at most. It starts none before it is needed.
+// NewCrew makes a Crew of at most that many goroutines. They are started when needed.
 func NewCrew(most int) *Crew { return &Crew{most: most} }
 
-// Go runs f, now or when one of the crew is free. It never blocks.
+// Go runs f, now or when a goroutine is free. It never blocks.
 func (c *Crew) Go(f func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -36,13 +36,13 @@ func (c *Crew) Go(f func()) {
 	}()
 }
 
-// next is called by who has run a function: the next one, or nil.
+// next returns the next queued function, for a goroutine that has run one, or nil.
 func (c *Crew) next() func() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.first == len(c.queue) {
 		c.running--
-		c.queue, c.first = nil, 0 // a long one is not kept
+		c.queue, c.first = nil, 0 // frees the memory of a long queue
 		return nil
 	}
 	f := c.queue[c.first]
@@ -51,21 +51,21 @@ func (c *Crew) next() func() {
 	return f
 }
 
-// Parked is the context of a call that goes on elsewhere once it has waited. It
-// tells one listener that the call was ended, for a third of what context.AfterFunc
-// takes; of a deadline it tells nothing.
+// Parked is the context of a call that waits without a goroutine and goes on elsewhere. It
+// notifies one listener when the call is cancelled, for a third of the memory that context.AfterFunc
+// needs. It does not notify of a deadline.
 type Parked struct {
 	context.Context
-	told func(r any, stack []byte)
+	panicked func(r any, stack []byte)
 
 	mu     sync.Mutex // guards what follows
 	ended  bool
 	listen func()
 }
 
-// NewParked makes one. Told hears of a panic in what goes on, with its stack.
-func NewParked(ctx context.Context, told func(r any, stack []byte)) *Parked {
-	return &Parked{Context: ctx, told: told}
+// NewParked makes a Parked. If the call panics after its wait, panicked is called with the value and the stack.
+func NewParked(ctx context.Context, panicked func(r any, stack []byte)) *Parked {
+	return &Parked{Context: ctx, panicked: panicked}
 }
 
 // parkedKey is the key of a Parked in itself.
@@ -79,7 +79,7 @@ func (t *Parked) Value(key any) any {
 	return t.Context.Value(key)
 }
 
-// End is called by who has ended the context.
+// End notifies the listener. It is called after the context was cancelled.
 func (t *Parked) End() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -90,9 +90,9 @@ func (t *Parked) End() {
 }
 
 // HearEnd calls f on a goroutine of its own when ctx is cancelled, or at once if it has
-// ended, unless deaf was called before. A Parked context has one listener at a time, and
-// does not tell it of the deadline.
-func HearEnd(ctx context.Context, f func()) (deaf func()) {
+// ended, unless stop was called before. A Parked context does not call f at its deadline;
+// use HearDeadline for that.
+func HearEnd(ctx context.Context, f func()) (stop func()) {
 	t, _ := ctx.Value(parkedKey{}).(*Parked)
 	if t == nil {
 		return HearDeadline(ctx, f)
@@ -118,25 +118,25 @@ func HearEnd(ctx context.Context, f func()) (deaf func()) {
 	}
 }
 
-// HearDeadline is hearEnd that hears of the deadline, whatever ctx is.
-func HearDeadline(ctx context.Context, f func()) (deaf func()) {
-	stop := context.AfterFunc(ctx, f)
-	return func() { stop() }
+// HearDeadline is HearEnd that also calls f at the deadline, for any ctx.
+func HearDeadline(ctx context.Context, f func()) (stop func()) {
+	after := context.AfterFunc(ctx, f)
+	return func() { after() }
 }
 
-// TellPanic is deferred where a call goes on after its wait. Without a Parked a panic
-// ends the process.
+// TellPanic is deferred by a function in which a call goes on after its wait. It passes a panic to the call's Parked;
+// without a Parked, the panic ends the process.
 func TellPanic(ctx context.Context) {
 	t, _ := ctx.Value(parkedKey{}).(*Parked)
 	if t == nil {
 		return
 	}
 	if r := recover(); r != nil {
-		t.told(r, debug.Stack())
+		t.panicked(r, debug.Stack())
 	}
 }
 
-// Await turns what goes on in a callback into a call that returns.
+// Await runs start and blocks until done is called, whose arguments it returns.
 func Await[T any](start func(done func(T, error))) (v T, err error) {
 	ended := make(chan struct{})
 	start(func(x T, e error) {

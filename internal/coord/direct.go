@@ -8,26 +8,26 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/redis"
 )
 
-// A method whose call is mostly one script can go the direct path: the goroutine that reads
-// a connection prepares the call and submits its script, and the one that reads the reply
-// of Redis answers it. Whatever is not a plain answer goes on from there on a goroutine of
-// its own, as if the call had been carried out by Run.
+// A method whose call is mostly one script can take the direct path: the goroutine that reads
+// a connection prepares the call and submits its script, and the goroutine that reads the reply
+// of Redis answers the call. If that reply does not decide the call, for example because it was lost, the
+// call goes on on a goroutine of its own, as if Run had carried it out.
 
-// Halves are the two halves of a method on the direct path. Q is what the first keeps for
-// the second; it has room for one call and is used again for others.
+// Halves are the two halves of a method on the direct path. Q is what the first half keeps for
+// the second; it has room for one call and is reused for others.
 type Halves[P, R, Q any] struct {
-	// Prepare answers the call if that needs no Redis, or has q.Asked ask for it. It must
-	// not block. Whatever it changes in this process, Answer completes: a call that was
-	// prepared is answered by it, even if its script cannot be submitted.
+	// Prepare answers the call if that needs no Redis; otherwise it prepares the run q.Asked. It must
+	// not block. Answer is called for each call that was prepared, even if its script could not be
+	// submitted, so that it can complete what Prepare has changed in this process.
 	Prepare func(c Caller, p *P, q *Q) (Prepared, R, error)
-	// Asked is the run of the script in q.
+	// Asked returns the run of the script in q.
 	Asked func(q *Q) *lua.Asked
-	// Answer makes the result of the script's answer, and must not block. The rest is what
-	// is left to do where blocking does no harm, as for a first try that was not answered or
-	// not made; nil = nothing.
+	// Answer makes the result from the script's reply, and must not block. If more is to be done
+	// that may block, for example because the first try got no reply or was not made, it returns
+	// a Rest that does it; nil = nothing is left.
 	Answer func(q *Q) (R, Rest[R], error)
-	// OwnTime reports whether the script of a call is run on its own time: a caller that
-	// goes away does not stop it. Nil = none is.
+	// OwnTime reports whether the script of a call has a deadline of its own, so that it goes on when
+	// the caller is gone. Nil = no call has.
 	OwnTime func(q *Q) bool
 	// Forget drops what is kept of a call.
 	Forget func(q *Q)
@@ -37,44 +37,44 @@ type Halves[P, R, Q any] struct {
 // as long as ctx allows.
 type Rest[R any] func(ctx context.Context) (R, error)
 
-// Prepared is what came of preparing a call.
+// Prepared is the outcome of preparing a call.
 type Prepared uint8
 
 const (
 	// Elsewhere: the call has to be carried out by Run.
 	Elsewhere Prepared = iota
-	// Known: it is answered.
+	// Known: the call is answered.
 	Known
-	// Asking: its script is to be submitted.
+	// Asking: the script of the call is to be submitted.
 	Asking
 )
 
 // DirectInvocation is an invocation of a method with halves.
 type DirectInvocation interface {
 	Invocation
-	// Prepare is that of the halves; Known fills in the result unless there is an error.
+	// Prepare is Halves.Prepare. If it returns Known and no error, the result is filled in.
 	Prepare(c Caller) (Prepared, error)
-	// Asked is the run of the script of a call that was prepared.
+	// Asked returns the run of the script of a call that was prepared.
 	Asked() *lua.Asked
-	// OwnTime reports whether a caller that goes away does not stop the call.
+	// OwnTime reports whether the call goes on when its caller is gone.
 	OwnTime() bool
-	// Answer fills in the result, and does not block. More tells that Finish has to.
+	// Answer fills in the result, and does not block. If it returns more, Finish has to be called.
 	Answer() (more bool, err error)
-	// Finish fills in the result of a call that Answer left more of, or that was not
+	// Finish fills in the result of a call that Answer did not complete, or that was not
 	// submitted. It blocks as long as ctx allows.
 	Finish(ctx context.Context) error
 	// Forget drops what was kept between the halves.
 	Forget()
 }
 
-// Completion and Flusher are those of submitted scripts, Crowd that of their calls.
+// Completion and Flusher belong to submitted scripts, Crowd to their calls.
 type (
 	Completion = redis.Completion
 	Flusher    = redis.Flusher
 	Crowd      = redis.Crowd
 )
 
-// Direct gives a method its halves.
+// Direct puts a method on the direct path by its halves.
 func Direct[P, R, Q any](h *Halves[P, R, Q]) Option {
 	return func(m *Method) {
 		open := m.New
@@ -123,8 +123,8 @@ func (d *direct[P, R, Q]) Forget() {
 	d.halves.Forget(&d.kept)
 }
 
-// Answering is the Answer of a method whose second half is f, which blocks only if the first
-// try was not answered.
+// Answering returns the Answer of a method whose second half is f, which blocks only if the first
+// try got no reply.
 func Answering[R, Q any](asked func(*Q) *lua.Asked, f func(context.Context, *Q) (R, error)) func(*Q) (R, Rest[R], error) {
 	return func(q *Q) (r R, rest Rest[R], err error) {
 		if asked(q).Answered() {
@@ -135,46 +135,46 @@ func Answering[R, Q any](asked func(*Q) *lua.Asked, f func(context.Context, *Q) 
 	}
 }
 
-// Single describes a method that runs one script. Of a call it keeps a K from its first half
+// Single describes a method that runs one script. K is what a call keeps from its first half
 // to its second.
 type Single[P, I, O, R, K any] struct {
 	Runner *lua.Runner
 	Script lua.Script[I, O]
-	// Ask makes the question of a call, or answers it: Known, or Elsewhere. It must not
+	// Ask returns the script's input and Asking, or the result of the call and Known, or Elsewhere. It must not
 	// block.
 	Ask func(c Caller, p *P, k *K) (q Question[I], prepared Prepared, r R, err error)
-	// Answer makes the result of the script's outcome, and must not block; see Halves.Answer.
+	// Answer makes the result from the script's outcome, and must not block; see Halves.Answer.
 	// ctx is the call's.
 	Answer func(ctx context.Context, k *K, out lua.Outcome[O], err error) (R, Rest[R], error)
-	// OwnTime is how long the script is run whether or not its caller is there; 0 = it ends
-	// with the call. Nil = each does.
+	// OwnTime returns the time limit of the script if it goes on when its caller is gone; 0 = it ends
+	// with the call. Nil = 0 for all calls.
 	OwnTime func(k *K) time.Duration
-	// Elsewhere carries out a call of which Ask says so. Nil = it never does.
+	// Elsewhere carries out the calls for which Ask returns Elsewhere. Nil = there are none.
 	Elsewhere func(ctx context.Context, c Caller, p *P) (R, error)
 }
 
-// Question is what a script is asked.
+// Question is one run of a script: its input, its stored reply and its patience.
 type Question[I any] struct {
 	In          I
 	StoredReply lua.StoredReply
 	Patience    lua.Patience
 }
 
-// Halved is a method that is carried out by its halves, at once or on the direct path.
+// Halved is a method that is carried out by its halves, on the caller's goroutine or on the direct path.
 type Halved[P, R any] struct {
 	// Run carries a call out, on the goroutine of its caller.
 	Run func(ctx context.Context, c Caller, p *P) (R, error)
-	// Direct gives the method its halves.
+	// Direct puts the method on the direct path.
 	Direct Option
 }
 
-// single is a call between its halves.
+// single is what a call keeps between its halves.
 type single[K any] struct {
 	kept K
 	run  lua.Asked
 }
 
-// Halved makes both ways of the method out of the same two halves.
+// Halved makes both ways of carrying out the method from the same two halves.
 func (s Single[P, I, O, R, K]) Halved() Halved[P, R] {
 	return Halved[P, R]{Run: s.carryOut, Direct: Direct(&Halves[P, R, single[K]]{
 		Prepare: s.prepare,
@@ -217,7 +217,7 @@ func (s Single[P, I, O, R, K]) answer(q *single[K]) (R, Rest[R], error) {
 	return s.Answer(ctx, &q.kept, out, err)
 }
 
-// finish is answer where it may block.
+// finish is answer for callers that may block.
 func (s Single[P, I, O, R, K]) finish(ctx context.Context, q *single[K]) (R, error) {
 	run, cancel := ctx, context.CancelFunc(func() {})
 	if own := s.ownTime(q); own > 0 {

@@ -16,7 +16,7 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/redis"
 )
 
-// Trouble is what is wrong with Redis. Its words and its name may be sent to callers.
+// Trouble is what is wrong with Redis or the way to it. Its words and its name may be sent to callers.
 type Trouble = redis.Trouble
 
 // ErrDraining is the cause of a call that is refused while the sidecar drains.
@@ -24,7 +24,7 @@ var ErrDraining = errors.New("the sidecar is shutting down; ask another, or agai
 
 // Error is the one error type of this package.
 type Error struct {
-	// Code is what the caller is told; empty = Internal, so that an error without a
+	// Code is the code that the caller gets; empty = Internal, so that an error without a
 	// code never looks like the caller's mistake.
 	Code api.Code
 	// Op names the step, such as "lock orders: acquire". It is for the log.
@@ -32,10 +32,10 @@ type Error struct {
 	// Err is the cause. Its text is sent to the caller only for the codes that
 	// are the caller's mistake; for the others it is logged.
 	Err error
-	// Trouble is what Redis said, or what is wrong on the way to it; nil where that
-	// is not why.
+	// Trouble is what is wrong with Redis or the way to it; nil if the error has
+	// another cause.
 	Trouble *Trouble
-	// MaybeExecuted says that the call may have been carried out although it failed.
+	// MaybeExecuted: the call may have been carried out although it failed.
 	MaybeExecuted bool
 }
 
@@ -45,25 +45,25 @@ func (e *Error) Error() string { return e.Op + ": " + e.Err.Error() }
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Invalid is the caller's mistake in one parameter; the text names it and the remedy.
+// Invalid returns the error of a mistake in one parameter; the text names it and the remedy.
 func Invalid(format string, args ...any) *Error {
 	return &Error{Code: api.InvalidArgument, Op: "params", Err: fmt.Errorf(format, args...)}
 }
 
-// NotFound says that what a parameter names does not exist; the text names the remedy.
+// NotFound returns the error of a parameter that names what does not exist; the text names the remedy.
 func NotFound(format string, args ...any) *Error {
 	return &Error{Code: api.NotFound, Op: "params", Err: fmt.Errorf(format, args...)}
 }
 
 var errConflict = fmt.Errorf("_request_id: %w; give every call an id of its own", lua.ErrConflict)
 
-// Failed classifies an error of package lua, once, for every noun.
+// Failed classifies an error of package lua, in one place for all nouns.
 func Failed(op string, err error) *Error {
 	e := &Error{Op: op, Err: err}
 	_ = errors.As(err, &e.Trouble)
 	switch {
 	case errors.Is(err, lua.ErrConflict):
-		// The caller reads this one, and knows nothing of scripts.
+		// This text is sent to the caller, so it must not mention scripts.
 		e.Code, e.Err = api.Conflict, errConflict
 	case errors.Is(err, redis.ErrMaybeExecuted):
 		e.Code, e.MaybeExecuted = api.Unavailable, true
@@ -90,16 +90,16 @@ var texts = map[api.Code]string{
 	api.Overloaded:       "too many calls are in flight or waiting on this connection; read replies first",
 }
 
-// maybeExecuted begins the text of a failure after which nobody knows whether
+// maybeExecuted begins the text of a failure that leaves it open whether
 // the call was carried out.
 const maybeExecuted = "maybe executed: "
 
-// Plain is the error of a code that tells no cause.
+// Plain returns the error of a code, without a cause.
 func Plain(c api.Code) *api.Error {
 	return &api.Error{Code: c, Message: texts[c], Retryable: c.Retryable()}
 }
 
-// Wire turns any error of a call into what the caller is told.
+// Wire converts any error of a call to the error that the caller gets.
 func Wire(err error) *api.Error {
 	var own *api.Error
 	var ce *Error
@@ -150,11 +150,11 @@ func (e *Error) wire() *api.Error {
 type Problem struct {
 	// Path is the field, such as rules.items[2].limits[0].period_ms.
 	Path string
-	// Message says what is wrong and ends with the remedy.
+	// Message is what is wrong and, at its end, the remedy.
 	Message string
 }
 
-// Problems is every mistake found, so that one run shows them all.
+// Problems are all mistakes that were found, so that one run shows them all.
 type Problems []Problem
 
 // Error implements error, one line a mistake.
@@ -166,13 +166,13 @@ func (p Problems) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// Add notes a mistake: what is wrong with the field at path, and what to write instead.
+// Add adds a mistake: what is wrong with the field at path, and what to write instead.
 func (p *Problems) Add(path, format string, args ...any) {
 	*p = append(*p, Problem{Path: path, Message: fmt.Sprintf(format, args...)})
 }
 
-// AddBounds notes which numbers of a struct of the contract are out of the bounds in their
-// tags, but for those of which something was noted already. What is 0 was left out.
+// AddBounds adds a mistake for each number of a struct of the contract that is out of the bounds in its
+// tag, unless there is a mistake about that field already. A field with 0 counts as left out.
 func (p *Problems) AddBounds(at string, of any) {
 	v := reflect.ValueOf(of)
 	for _, f := range api.Fields(v.Type()) {
@@ -190,7 +190,7 @@ func (p *Problems) AddBounds(at string, of any) {
 	}
 }
 
-// AddName notes what is wrong with a name of a rule or a policy, if anything. It is strict:
+// AddName adds what is wrong with a name of a rule or a policy, if anything. It is strict because
 // such names appear in answers, logs and metric labels.
 func (p *Problems) AddName(path, name string) {
 	switch {

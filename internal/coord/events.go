@@ -8,17 +8,17 @@ import (
 )
 
 // Event is something that an operator may want to see as it happens. Unlike
-// metrics it names what users name, so that it goes to subscribers only.
+// a metric it contains names and keys of users, so it is sent to subscribers only.
 type Event struct {
 	Kind EventKind
 	At   time.Time // by this pod's clock
 	Noun string    // ratelimit, lock, ...; empty for the sidecar itself
 	Name string    // the rule, the lock, ...
-	Key  string    // whom a limit counts; empty for other nouns
+	Key  string    // the key of a limit; empty for other nouns
 	// Reason is one word of a closed list, such as limit or unreachable.
 	Reason string
-	Detail string // for people
-	// Count is how many alike this one stands for, since some kinds are sampled; at least 1.
+	Detail string // a text for display
+	// Count is how many alike events this one stands for, since some kinds are sampled; at least 1.
 	Count int64
 }
 
@@ -32,13 +32,13 @@ const (
 	EventDegraded EventKind = "degraded" // a fail mode decided; sampled
 	EventLost     EventKind = "lost"     // a lease was lost
 	EventReloaded EventKind = "reloaded" // configuration was read again, or refused (Reason invalid)
-	EventDraining EventKind = "draining" // the sidecar was told that its pod ends
-	EventPaused   EventKind = "paused"   // a key was paused here, by hand or for what its remote server answered
+	EventDraining EventKind = "draining" // the sidecar drains because its pod ends
+	EventPaused   EventKind = "paused"   // this sidecar paused a key, by hand or because of a remote server's answer
 	EventResumed  EventKind = "resumed"  // a pause was ended by hand
 	EventForced   EventKind = "forced"   // a lock was taken from its holder by hand
 )
 
-// eventKinds is every kind, sorted; a kind's place is its bit in a set of them.
+// eventKinds are all kinds, sorted; a kind's index is its bit in a kindSet.
 var eventKinds = []EventKind{
 	EventBreaker, EventDegraded, EventDraining, EventForced, EventLost, EventPaused, EventRefused, EventReloaded, EventResumed,
 }
@@ -65,7 +65,7 @@ func setOf(kinds []EventKind) kindSet {
 	return s
 }
 
-// bit is the kind as a set; of an unknown kind it is empty.
+// bit returns the set of this kind alone; for an unknown kind it is empty.
 func (k EventKind) bit() kindSet {
 	if i := slices.Index(eventKinds, k); i >= 0 {
 		return 1 << i
@@ -75,52 +75,52 @@ func (k EventKind) bit() kindSet {
 
 // Events carries events from nouns to subscribers. A nil *Events drops all.
 //
-// Of the kinds that are sampled, alike events (same kind, noun, name and
-// reason) are told at most once per second; the next one that is told counts
-// those before it. What follows the last one told is told with the next, or
-// never: no timer waits for the end of a burst.
+// For the kinds that are sampled, alike events (same kind, noun, name and
+// reason) are sent at most once per second. An event that is sent counts the ones before it that
+// were not. Events after the last one sent are counted by the next, which may never
+// come: no timer waits for the end of a burst.
 type Events struct {
-	listening atomic.Bool // whether subs has any, so that nobody listening costs nothing
+	listening atomic.Bool // whether subs has any, so that Publish costs nothing without subscribers
 	clock     func() time.Time
 
-	mu     sync.Mutex // guards what follows; held while subscribers are told
+	mu     sync.Mutex // guards what follows; held while subscribers are called
 	subs   map[*Subscriber]struct{}
-	bursts map[alike]burst // of what was told lately; empty while nobody listens
+	bursts map[alike]burst // recent events of sampled kinds; empty without subscribers
 }
 
-// alike is what makes sampled events the same: not the key, of which there may
-// be as many as there are users.
+// alike is what sampled events must have in common to count as alike. The key is not part of it, since
+// there may be as many keys as users.
 type alike struct {
 	kind               EventKind
 	noun, name, reason string
 }
 
-// burst is what became of alike events.
+// burst records recent alike events.
 type burst struct {
-	told   time.Time
-	untold int64 // since then
+	told   time.Time // when the last one was sent
+	untold int64     // how many were not sent since
 }
 
 const (
-	// samplePause is how long alike events are kept back after one was told.
+	// samplePause is how long alike events are held back after one was sent.
 	samplePause = time.Second
-	// maxBursts bounds what is remembered of them: names are the callers' to
-	// choose. One that is dropped for another loses its count, no more.
+	// maxBursts bounds the bursts that are kept, since callers choose the names. A burst that is
+	// dropped for another loses its count, nothing else.
 	maxBursts = 1024
 )
 
-// NewEvents starts with no subscriber.
+// NewEvents makes an Events without subscribers.
 func NewEvents() *Events { return NewEventsBy(time.Now) }
 
-// NewEventsBy is NewEvents by another clock than the pod's.
+// NewEventsBy is NewEvents with a clock of the caller's.
 func NewEventsBy(now func() time.Time) *Events {
 	return &Events{clock: now, subs: make(map[*Subscriber]struct{}), bursts: make(map[alike]burst)}
 }
 
-// Wanted reports whether anyone listens: what builds an event may ask first.
+// Wanted reports whether there are subscribers. A caller can check it before it builds an event.
 func (e *Events) Wanted() bool { return e != nil && e.listening.Load() }
 
-// Publish tells every subscriber of the kind. It never blocks.
+// Publish sends an event to every subscriber of its kind. It never blocks.
 func (e *Events) Publish(v Event) {
 	if !e.Wanted() {
 		return
@@ -143,8 +143,8 @@ func (e *Events) Publish(v Event) {
 	}
 }
 
-// sample reports whether the event is to be told, and adds to it those that
-// were not. It needs e.mu.
+// sample reports whether the event is to be sent, and adds to its count those that
+// were not sent. It needs e.mu.
 func (e *Events) sample(v *Event, now time.Time) bool {
 	id := alike{v.Kind, v.Noun, v.Name, v.Reason}
 	b, known := e.bursts[id]
@@ -154,7 +154,7 @@ func (e *Events) sample(v *Event, now time.Time) bool {
 		return false
 	}
 	if !known && len(e.bursts) >= maxBursts {
-		for victim := range e.bursts { // any one will do
+		for victim := range e.bursts { // drops an arbitrary one
 			delete(e.bursts, victim)
 			break
 		}
@@ -164,42 +164,41 @@ func (e *Events) sample(v *Event, now time.Time) bool {
 	return true
 }
 
-// Subscribe has tell called for each event of the kinds, of all kinds when there
-// are none, until cancel. Tell must not block, publish or cancel.
+// Subscribe calls tell for each event of these kinds, of all kinds if kinds is empty,
+// until cancel is called. Tell must not block, publish or cancel.
 func (e *Events) Subscribe(kinds []EventKind, tell func(Event)) (cancel func()) {
 	s := e.Subscriber(tell)
 	s.Follow(kinds)
 	return s.Close
 }
 
-// Subscriber is one who may follow events, and follows none to begin with.
+// Subscriber follows events of some kinds, at first of none.
 type Subscriber struct {
-	events *Events // nil: nothing ever happens
+	events *Events // nil: there are never any events
 	tell   func(Event)
-	active atomic.Bool // it follows something
+	active atomic.Bool // it follows at least one kind
 
 	// Guarded by events.mu.
 	follows kindSet
 	closed  bool
 }
 
-// Subscriber makes one. Tell is called as for Subscribe.
+// Subscriber makes a Subscriber. Tell is called as for Subscribe.
 func (e *Events) Subscriber(tell func(Event)) *Subscriber {
 	return &Subscriber{events: e, tell: tell}
 }
 
-// Follow sets the kinds that it is told of, all when there are none, in place
-// of those it followed: no event of a kind in both is missed or told twice. A
-// closed one follows nothing.
+// Follow replaces the kinds that the subscriber follows; an empty list is all kinds. No event of a kind in both
+// lists is missed or sent twice. A closed subscriber follows nothing.
 func (s *Subscriber) Follow(kinds []EventKind) { s.set(setOf(kinds), false) }
 
-// Leave makes it follow nothing, until it follows again.
+// Leave makes the subscriber follow nothing, until Follow is called again.
 func (s *Subscriber) Leave() { s.set(0, false) }
 
-// Close makes it follow nothing for good. It is told nothing once Close returned.
+// Close makes the subscriber follow nothing for good. Tell is not called after Close has returned.
 func (s *Subscriber) Close() { s.set(0, true) }
 
-// Following reports whether it follows any kind. A nil one follows none.
+// Following reports whether the subscriber follows any kind. A nil one follows none.
 func (s *Subscriber) Following() bool { return s != nil && s.active.Load() }
 
 func (s *Subscriber) set(kinds kindSet, closed bool) {
@@ -222,6 +221,6 @@ func (s *Subscriber) set(kinds kindSet, closed bool) {
 	}
 	e.listening.Store(len(e.subs) > 0)
 	if len(e.subs) == 0 {
-		clear(e.bursts) // what nobody saw is not news to who comes next
+		clear(e.bursts) // a later subscriber must not count events from before it
 	}
 }

@@ -10,19 +10,19 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/redis"
 )
 
-// FailMode says how calls are answered while Redis does not answer.
+// FailMode decides how calls are answered while Redis does not reply.
 type FailMode string
 
-// The fail modes, as users write them. Empty = what encloses it says.
+// The fail modes, as users write them. Empty = the default that encloses it applies; see Or.
 const (
 	FailClosed FailMode = "closed" // the call fails with Unavailable
-	FailOpen   FailMode = "open"   // it is let through
-	FailLocal  FailMode = "local"  // this process alone limits it
+	FailOpen   FailMode = "open"   // the call is admitted
+	FailLocal  FailMode = "local"  // this sidecar limits the call by itself
 )
 
 var failModes = []string{string(FailClosed), string(FailLocal), string(FailOpen)}
 
-// Or is m, or what holds where it says nothing.
+// Or returns m, or other if m is empty.
 func (m FailMode) Or(other FailMode) FailMode {
 	if m == "" {
 		return other
@@ -30,8 +30,8 @@ func (m FailMode) Or(other FailMode) FailMode {
 	return m
 }
 
-// Patience is that of a script under m: it waits out an outage only if nothing else could
-// answer, and refusals only if its caller said for how long.
+// Patience returns the patience of a script under m: it waits out an outage only if no fail mode can
+// answer instead, and replies by which Redis refuses the script only if the caller set a deadline.
 func (m FailMode) Patience(c Caller) lua.Patience {
 	switch {
 	case m != FailClosed:
@@ -42,7 +42,7 @@ func (m FailMode) Patience(c Caller) lua.Patience {
 	return lua.Patient
 }
 
-// Mistake says why m is no fail mode, with the remedy; it is empty if m is one.
+// Mistake returns why m is not a fail mode, with the remedy, or an empty text if it is one.
 func (m FailMode) Mistake() string {
 	switch m {
 	case "", FailClosed, FailOpen, FailLocal:
@@ -54,12 +54,12 @@ func (m FailMode) Mistake() string {
 	return fmt.Sprintf("%q is not a fail mode; use closed, open or local", m)
 }
 
-// Unanswered reports whether a run of a script failed for want of Redis, so that
-// a fail mode has to answer: it did not run, or nobody knows.
+// Unanswered reports whether the run of a script failed because of Redis, so that
+// a fail mode has to answer: it did not run, or it is unknown whether it ran.
 //
-// A call that is over is never among them. Who cancels reads no answer. And a
-// deadline says nothing of Redis: if it did, a caller with one that is shorter
-// than a round trip would be let through by every limit that fails open.
+// It returns false for a call that has ended. A cancelled call needs no answer. A deadline that has passed
+// does not mean that Redis fails: otherwise a call with a deadline shorter than a round trip
+// would be admitted by every limit that fails open.
 func Unanswered(ctx context.Context, err error) bool {
 	return ctx.Err() == nil && (errors.Is(err, redis.ErrUnavailable) || errors.Is(err, redis.ErrMaybeExecuted))
 }
@@ -67,8 +67,8 @@ func Unanswered(ctx context.Context, err error) bool {
 // The sources of a decision.
 const (
 	SourceRedis = "redis" // a script decided
-	SourceCache = "cache" // a refusal of a moment ago still holds
+	SourceCache = "cache" // a recent refusal still holds
 	SourceLocal = "local" // the fail mode decided
 	SourceList  = "list"  // the rule's allow or deny list has the key
-	SourceLease = "lease" // what this sidecar charged ahead was enough
+	SourceLease = "lease" // a block that this sidecar charged ahead was enough
 )

@@ -26,9 +26,9 @@ const layout = "v2"
 
 // Keys builds every Redis key: <prefix>[:<tenant>]:<layout>:{<tag>}:<kind>[:<part>].
 //
-// All that users write is escaped, so that a colon or brace of a key is always
-// one of ours. Hence two different inputs never make the same key: the text
-// before the first brace says prefix and tenant, the text between the braces is
+// All text of users is escaped, so a colon or brace in a key always separates its parts.
+// Hence two different inputs never make the same key: the text
+// before the first brace contains prefix and tenant, the text between the braces is
 // the tag, and escaping can be undone.
 type Keys struct{ base string }
 
@@ -41,15 +41,15 @@ func NewKeys(prefix, tenant string) Keys {
 	return Keys{base + layout + ":{"}
 }
 
-// Scratch is a key under a tag of the probe's, where nothing is ever written. No
-// other kind of key ends as it does.
+// Scratch returns a key that is never written, for the probes of Redis nodes. No
+// other kind of key has its ending.
 func (k Keys) Scratch(tag string) string { return k.Key("probe:"+tag, "probe", "") }
 
-// MemberBreakers are the breakers of a pool's members, under the tag of the pool.
+// MemberBreakers returns the key of the breakers of a pool's members, under the tag of the pool.
 func (k Keys) MemberBreakers(pool string) string { return k.Key(Escaped(pool), "br:members", "") }
 
-// Key is a key under a tag, which is escaped text. It takes its kind and its part apart,
-// so that callers need not join them first.
+// Key returns a key under a tag, which is escaped text. Kind and part are two arguments,
+// so that callers need not join them first, which would allocate.
 func (k Keys) Key(tag, kind, part string) string { return k.base + tag + "}:" + kind + part }
 
 // PairKey is Key under a tag of two texts, which it escapes. It allocates once.
@@ -77,35 +77,35 @@ func (k Keys) NameOf(key, kind string) (string, bool) {
 	return Unescaped(tag), true
 }
 
-// Pattern is that of all keys of a kind, for SCAN. The kind may be a glob, for several.
+// Pattern returns the pattern of all keys of a kind, for SCAN. The kind may be a glob that matches several.
 func (k Keys) Pattern(kind string) string { return globbed(k.channels()) + "{*}:" + kind }
 
-// inbox is the Pub/Sub channel of one sidecar: whose turn it is among its waiters.
+// inbox returns the Pub/Sub channel of one sidecar, on which scripts wake its waiters.
 func (k Keys) inbox(sidecar string) string { return k.Inboxes() + sidecar }
 
-// Inboxes is what the names of all sidecars' inboxes begin with.
+// Inboxes returns the prefix of the names of all sidecars' inboxes.
 func (k Keys) Inboxes() string { return k.channels() + "inbox:" }
 
-// Broadcast is the Pub/Sub channel of all sidecars: what caches must forget.
+// Broadcast returns the Pub/Sub channel of all sidecars, on which scripts announce changes that caches must drop.
 func (k Keys) Broadcast() string { return k.channels() + "broadcast" }
 
-// Messages is what the names of the channels begin with that users publish to; the rest is
-// what they wrote.
+// Messages returns the prefix of the names of the channels that users publish to; the rest of a name is
+// the user's.
 func (k Keys) Messages() string { return k.channels() + "pubsub:" }
 
-// MessagesPattern is Messages as a pattern that matches only itself.
+// MessagesPattern returns Messages as a pattern that matches only itself.
 func (k Keys) MessagesPattern() string { return globbed(k.Messages()) }
 
-// channels is what the names of all channels begin with. A channel has no slot,
+// channels returns the prefix of the names of all channels. A channel has no hash slot,
 // hence no tag.
 func (k Keys) channels() string { return strings.TrimSuffix(k.base, "{") }
 
-// globbed is text as a pattern that matches only itself.
+// globbed returns text as a pattern that matches only itself.
 func globbed(text string) string {
 	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(text)
 }
 
-// StoredReply is where the reply of a call with this request id is kept: under the tag
+// StoredReply returns where the reply of a call with a request id is stored: under the tag
 // of the key that the call changes.
 func StoredReply(key string, c Caller) lua.StoredReply {
 	if c.RequestID == "" {
@@ -115,8 +115,8 @@ func StoredReply(key string, c Caller) lua.StoredReply {
 	return lua.StoredReply{Key: tag + "}:idem:" + Escaped(c.RequestID), Fingerprint: c.Fingerprint}
 }
 
-// StoredReplyAlways is stored reply, by an id of its own for a call that has none: what would
-// do something else when it is run again can then be tried again here.
+// StoredReplyAlways is StoredReply that makes a request id for a call that has none. This sidecar can then repeat
+// a script that is not idempotent.
 func StoredReplyAlways(key string, c Caller) lua.StoredReply {
 	if c.RequestID == "" {
 		c.RequestID = rand.Text()
@@ -126,7 +126,7 @@ func StoredReplyAlways(key string, c Caller) lua.StoredReply {
 
 // Escaped makes text safe inside a key: %, braces, colons and control bytes
 // become %XX, and so do bytes that are not UTF-8, since keys appear in logs and
-// spans, which are text. It returns the text itself where nothing is to be done.
+// spans, which are text. If there is nothing to escape, it returns the text itself.
 func Escaped(text string) string {
 	const digits = "0123456789ABCDEF"
 	var b []byte
@@ -153,7 +153,7 @@ func Escaped(text string) string {
 	return string(b)
 }
 
-// Unescaped is the text of which escaped made this one.
+// Unescaped undoes Escaped.
 func Unescaped(text string) string {
 	if strings.IndexByte(text, '%') < 0 {
 		return text
@@ -172,7 +172,7 @@ func Unescaped(text string) string {
 	return string(b)
 }
 
-// IsEscaped reports whether text can be what escaped returned.
+// IsEscaped reports whether Escaped can have returned text.
 func IsEscaped(text string) bool {
 	for i, r := range text {
 		_, size := utf8.DecodeRuneInString(text[i:])
@@ -183,7 +183,7 @@ func IsEscaped(text string) bool {
 	return true
 }
 
-// plain reports whether a rune stands for itself. The size tells a byte that is
+// plain reports whether a rune is left unescaped. The size distinguishes a byte that is
 // not UTF-8 from the character U+FFFD, which decodes to the same rune.
 func plain(r rune, size int) bool {
 	switch {
@@ -194,7 +194,7 @@ func plain(r rune, size int) bool {
 	}
 }
 
-// CheckText bounds a name, a key or a token as the wire does; field is its key there.
+// CheckText checks the length of a name, a key or a token as the wire does; field is its key there.
 func CheckText(field, text string) error {
 	switch {
 	case text == "":

@@ -9,13 +9,13 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/redis"
 )
 
-// stepsAtOnce bounds the steps of one page: where what is looked for is rare, a page may be
+// stepsAtOnce bounds the steps of one page. If matching rows are rare, a page may therefore be
 // empty and not the last.
 const stepsAtOnce = 20
 
-// Paged lists a page of about count rows, from the cursor that an earlier page ended with,
+// Paged returns a page of about count rows, from the cursor that the page before ended with,
 // empty for the first. Step reads some more rows; its cursors are those of Paged. Method is
-// the one that lists, such as lock.list, for errors.
+// the method that lists, such as lock.list, for errors.
 func Paged[E any](
 	ctx context.Context, method, cursor string, count int64, step func(ctx context.Context, cursor string, count int64) ([]E, string, error),
 ) (rows []E, next string, _ error) {
@@ -36,18 +36,18 @@ func Paged[E any](
 	return rows, next, nil
 }
 
-// Listing lists what a noun keeps in Redis: SCAN finds the names, node by node, and scripts read what there is of each.
+// Listing lists what a noun keeps in Redis: SCAN finds the keys, node by node, and scripts read the state of each.
 type Listing[E any] struct {
 	Runner *lua.Runner
 	Method string // as of Paged
-	// Pattern is that of the keys to look for. It may match others.
+	// Pattern is the pattern of the keys. It may match other keys too.
 	Pattern string
-	// Read returns the rows that some of the keys stand for.
+	// Read returns the rows of these keys. A key may have no row.
 	Read func(ctx context.Context, keys []string) ([]E, error)
 }
 
-// Page returns a page as Paged does, in no order. A row whose name is there throughout is on one page at least, and may be on
-// two; one that comes or goes meanwhile may be missing.
+// Page returns a page as Paged does, in no order. A row whose key exists during the whole listing is on at least one page,
+// and may be on two; a row that is added or removed meanwhile may be missing.
 func (l Listing[E]) Page(ctx context.Context, cursor string, count int64) ([]E, string, error) {
 	return Paged(ctx, l.Method, cursor, count, func(ctx context.Context, cursor string, count int64) ([]E, string, error) {
 		keys, next, err := l.Runner.Scan(ctx, l.Pattern, cursor, int(count))
@@ -59,8 +59,8 @@ func (l Listing[E]) Page(ctx context.Context, cursor string, count int64) ([]E, 
 	})
 }
 
-// ReadEach runs a script for each of the keys of a page for which in makes an input, and makes a row of each outcome; where
-// row returns false there is none.
+// ReadEach runs a script for each key of a page, unless in returns false for it, and makes a row from each outcome,
+// unless row returns false.
 func ReadEach[I, O, E any](
 	ctx context.Context, r *lua.Runner, s lua.Script[I, O], keys []string, in func(key string) (I, bool), row func(key string, v O) (E, bool),
 ) (rows []E, err error) {
@@ -83,7 +83,7 @@ func ReadEach[I, O, E any](
 	return rows, nil
 }
 
-// HashCursor makes a cursor of Paged one of HSCAN. It returns redis.ErrCursor for a text that is none.
+// HashCursor converts a cursor of Paged to one of HSCAN. It returns redis.ErrCursor for a text that is not a cursor.
 func HashCursor(cursor string) (string, error) {
 	if cursor == "" {
 		return "0", nil
@@ -94,7 +94,7 @@ func HashCursor(cursor string) (string, error) {
 	return cursor, nil
 }
 
-// NextOfHash makes the cursor that HSCAN answered one of Paged.
+// NextOfHash converts the cursor that HSCAN returned to one of Paged.
 func NextOfHash(cursor string) string {
 	if cursor == "0" {
 		return ""

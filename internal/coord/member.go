@@ -4,21 +4,21 @@ import (
 	"github.com/coxswain-sidecar/coxswain/client/api"
 )
 
-// MemberTerms are the bands of a rule (token_bucket), in the form that scripts take.
-// The zero value asks for no bucket.
+// MemberTerms are the bands of a rule (token_bucket) for a pool's members, in the form that scripts take.
+// The zero value is no bucket.
 type MemberTerms struct {
 	Revision  int64
 	Signature string
-	// Overrides has those members that have bands of their own, each with its
-	// signature after it.
+	// Overrides lists the members that have bands of their own, each followed by its
+	// signature.
 	Overrides []string
 }
 
 // MemberLimit is the limit of one member under a rule.
 type MemberLimit interface {
 	Terms() (revision int64, signature string)
-	// Limits are its bands for people, as limit/period; shadow says that it refuses nothing.
+	// Limits returns its bands for display, as limit/period; shadow = the rule refuses nothing.
 	Limits() (bands []string, shadow bool)
-	// Answer is a script's answer on the wire.
+	// Answer converts a script's answer to the type of the wire.
 	Answer(a LimitAnswer, replayed bool) (api.RatelimitResult, error)
 }

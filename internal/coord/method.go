@@ -7,31 +7,31 @@ import (
 	"github.com/coxswain-sidecar/coxswain/client/api"
 )
 
-// Method is one method of the contract and what carries it out. Each noun lists its
-// own; package rpc is given all of them and knows nothing else of any noun.
+// Method is one method of the contract with the functions that carry it out. Each noun lists its
+// methods; package rpc gets all of them and has no other knowledge of nouns.
 type Method struct {
 	*api.Spec
-	// Acquires: it takes something. It is counted apart, so that it never keeps out
-	// what gives back.
+	// Acquires: the method acquires something. Such calls have a bound of their own, so that they never
+	// keep out the calls that give back.
 	Acquires bool
-	// Piped: what it does is one script, so that the call behind it may be sent before
-	// this one is answered, and this one behind others.
+	// Piped: a call is one script. On a connection the next call may be sent before this one is
+	// answered, and this one before those ahead are answered.
 	Piped bool
-	// Parks: a call that may wait needs no goroutine while it does; see Invocation.Start.
+	// Parks: a call that waits needs no goroutine while it does; see Invocation.Start.
 	Parks bool
-	// Edits: it changes what all that have Follows go by, so that those behind it on a
+	// Edits: the method changes what the methods with Follows depend on, so such calls behind it on the same
 	// connection take effect after it.
 	Edits, Follows bool
-	// Names adds the names that a call acts on, by its params; nil = there are none.
+	// Names adds the names that a call acts on, from its params; nil = there are none.
 	// Calls of one connection that have a name in common take effect in their order.
 	Names Naming
 	// Direct: its invocations are DirectInvocations.
 	Direct bool
-	// New makes room for one call, to be used again for others.
+	// New makes an Invocation, which is reused for many calls.
 	New func() Invocation
 }
 
-// Invocation is one call of a method on its way.
+// Invocation is one call of a method.
 type Invocation interface {
 	// Params and Result point to structs of the contract. They are the invocation's.
 	Params() any
@@ -39,7 +39,7 @@ type Invocation interface {
 	// Run carries the call out and fills in its result.
 	Run(ctx context.Context, c Caller) error
 	// Start does so too, for a method that Parks: it returns as soon as there is
-	// nothing to do but wait; done is called before, or later on another goroutine.
+	// nothing to do but wait; done is called before it returns, or later on another goroutine.
 	Start(ctx context.Context, c Caller, done func(error))
 }
 
@@ -58,12 +58,12 @@ func Edits(m *Method) { m.Edits = true }
 // Follows sets Method.Follows.
 func Follows(m *Method) { m.Follows = true }
 
-// Named orders the calls of a method by the params that name what they act on.
+// Named keeps calls of a connection that act on the same thing in their order; params are those that name it.
 func Named(noun string, params ...string) Option {
 	return func(m *Method) { m.Names = NamingBy(m.Params, noun, params...) }
 }
 
-// NamedBy orders the calls of a method by names that are not single params.
+// NamedBy is Named for names that are not single params.
 func NamedBy(n func(params reflect.Type) Naming) Option {
 	return func(m *Method) { m.Names = n(m.Params) }
 }
@@ -73,8 +73,8 @@ func On[P, R any](m api.Method[P, R], f func(context.Context, Caller, *P) (R, er
 	return method(m.Spec, func() Invocation { return &invocation[P, R]{run: f} }, options)
 }
 
-// OnParked binds a method that may wait, to a function that needs no goroutine while it
-// does.
+// OnParked binds a method that may wait to a function that needs no goroutine while it
+// waits.
 func OnParked[P, R any](
 	m api.Method[P, R], start func(context.Context, Caller, *P, func(R, error)), options ...Option,
 ) Method {

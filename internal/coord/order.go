@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// Naming adds hashes of the names that a call acts on, which are found in its params.
+// Naming adds hashes of the names that a call acts on, from its params.
 type Naming func(names []uint64, params reflect.Value) []uint64
 
-// seed is of the hashes of names, so that no client can make lines meet.
+// seed is random, so that no client can choose names whose hashes collide.
 var seed = maphash.MakeSeed()
 
-// NameOf is the hash of a noun and what names one of it.
+// NameOf returns the hash of a noun and a name of it, which may consist of several texts.
 func NameOf(noun string, name ...string) uint64 {
 	h := maphash.String(seed, noun)
 	for _, text := range name {
@@ -22,7 +22,7 @@ func NameOf(noun string, name ...string) uint64 {
 	return h
 }
 
-// ParamAt is the index of the field with that key, or -1.
+// ParamAt returns the index of the field with that key, or -1.
 func ParamAt(params reflect.Type, key string) int {
 	for i := range params.NumField() {
 		if name, _, _ := strings.Cut(params.Field(i).Tag.Get("codec"), ","); name == key {
@@ -32,7 +32,7 @@ func ParamAt(params reflect.Type, key string) int {
 	return -1
 }
 
-// NamingBy is for nouns that one or two params name.
+// NamingBy returns the Naming of methods whose names are one or two params.
 func NamingBy(params reflect.Type, noun string, keys ...string) Naming {
 	at := make([]int, len(keys))
 	for i, key := range keys {
@@ -52,7 +52,7 @@ func NamingBy(params reflect.Type, noun string, keys ...string) Naming {
 	}
 }
 
-// InPool names a pool, where the call says that it acts on a member of one.
+// InPool returns a Naming that adds the pool if the call acts on a member of one, and else what other adds.
 func InPool(params reflect.Type, other Naming) Naming {
 	pool := ParamAt(params, "pool")
 	if pool < 0 {

@@ -15,7 +15,7 @@ const (
 // ErrFarPause is the error of a pause that is longer than MaxPeriod.
 var ErrFarPause = Invalid("until_at_ms: that is more than 366 days away; pause for less, and again when that ends")
 
-// CheckPause wants one end of a pause, which scripts can reckon with.
+// CheckPause checks that the params give exactly one end of a pause, and one that scripts can calculate with.
 func CheckPause(p *api.RatelimitPauseParams) error {
 	switch {
 	case p.ForMS != 0 && p.UntilAtMS != 0:
@@ -29,7 +29,7 @@ func CheckPause(p *api.RatelimitPauseParams) error {
 	}
 }
 
-// StatusClass is one of a closed list.
+// StatusClass returns the class of an HTTP status, such as 2xx, or other: one of a closed list, for metrics.
 func StatusClass(status int64) string {
 	if status >= 100 && status < 600 {
 		return string('0'+rune(status/100)) + "xx"
@@ -43,12 +43,12 @@ const (
 	MaxPeriod = 366 * 24 * time.Hour
 )
 
-// The bounds of what a remote server may bring about, as on the wire (api.Rule).
+// The bounds of settings about answers of remote servers, as on the wire (api.Rule).
 const (
 	MinStatus  = 100
 	MaxStatus  = 999
 	MaxPercent = 100
 )
 
-// lastSecond is one whose microseconds are exact in scripts, far from now.
+// lastSecond is the latest second that a pause may end at: far in the future, and exact in scripts in microseconds.
 const lastSecond = 1 << 33

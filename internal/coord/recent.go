@@ -6,39 +6,39 @@ import (
 	"time"
 )
 
-// Recent remembers a bounded number of things, each until it ends. Times are
+// Recent keeps a bounded number of entries, each until it ends. Times are
 // since the start of its owner's clock.
 type Recent[K comparable, V Ending] struct {
 	mu    sync.RWMutex // guards items
 	items map[K]V
-	// epoch changes with everything that is forgotten: what was learnt before and
-	// is put after is not to be trusted.
+	// epoch changes whenever entries are dropped by Forget or clear: a value that was read from Redis before and
+	// is put after may be out of date.
 	epoch uint64
 }
 
-// Ending is a thing that a Recent keeps until Ends, about the Redis key About.
+// Ending is an entry that a Recent keeps until Ends. About returns the Redis key that it is about.
 type Ending interface {
 	Ends() time.Duration
 	About() string
 }
 
-// Dropped is an Ending that is told when a Recent keeps it no more. It is called with the
-// lock of the Recent held, and must neither block nor use it.
+// Dropped is an Ending whose method is called when a Recent drops it. The lock of the Recent is
+// held then, so the method must neither block nor use it.
 type Dropped interface{ Dropped() }
 
 const (
-	// MaxRecent bounds each recent: who calls chooses the keys.
+	// MaxRecent bounds the entries of a Recent, since callers choose the keys.
 	MaxRecent = 1 << 14
-	// lookAround is how many are compared for the one that goes.
+	// lookAround is how many entries are compared to choose the one that is dropped for a new one.
 	lookAround = 8
 )
 
-// NewRecent makes an empty one.
+// NewRecent makes an empty Recent.
 func NewRecent[K comparable, V Ending]() *Recent[K, V] {
 	return &Recent[K, V]{items: make(map[K]V)}
 }
 
-// Get returns what is remembered of k. Epoch is what Put is to be told.
+// Get returns the entry of k. Epoch is to be passed to Put.
 func (r *Recent[K, V]) Get(k K) (v V, ok bool, epoch uint64) {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
@@ -46,7 +46,7 @@ func (r *Recent[K, V]) Get(k K) (v V, ok bool, epoch uint64) {
 	return v, ok, r.epoch
 }
 
-// Put remembers what was learnt in an epoch, unless that is over.
+// Put sets the entry of k, unless the epoch, which Get returned before v was read, has ended.
 func (r *Recent[K, V]) Put(k K, v V, epoch uint64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -55,7 +55,7 @@ func (r *Recent[K, V]) Put(k K, v V, epoch uint64) {
 	}
 }
 
-// Keep returns what is remembered of k, which is made if there was nothing.
+// Keep returns the entry of k. If there is none, it sets and returns made.
 func (r *Recent[K, V]) Keep(k K, made V) V {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -66,15 +66,15 @@ func (r *Recent[K, V]) Keep(k K, made V) V {
 	return made
 }
 
-// Update replaces what is remembered, which may be the zero V.
+// Update replaces the entry of k by what f returns for it. If there is no entry, f gets the zero V.
 func (r *Recent[K, V]) Update(k K, f func(V) V) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.set(k, f(r.items[k]))
 }
 
-// set needs r.mu. Of the few that a map happens to start with, the one that ends
-// first makes room.
+// set needs r.mu. If the map is full, it drops an entry: of the first few of the map's random order, the one
+// that ends first.
 func (r *Recent[K, V]) set(k K, v V) {
 	if _, ok := r.items[k]; !ok && len(r.items) >= MaxRecent {
 		var victim K
@@ -102,14 +102,14 @@ func (r *Recent[K, V]) drop(k K) {
 	}
 }
 
-// Drop forgets k.
+// Drop drops the entry of k.
 func (r *Recent[K, V]) Drop(k K) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.drop(k)
 }
 
-// DropIf forgets all that gone is true of. Gone is called with the lock held.
+// DropIf drops all entries for which gone returns true. Gone is called with the lock held.
 func (r *Recent[K, V]) DropIf(gone func(K, V) bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -120,9 +120,9 @@ func (r *Recent[K, V]) DropIf(gone func(K, V) bool) {
 	}
 }
 
-// Forget drops all that is about a Redis key or others under its tag: what
-// happened to one of them may have changed what all together say. That is rare,
-// and looking through all is cheaper than a second index is for every call.
+// Forget drops all entries about a Redis key or other keys under its tag, since a change of one key
+// may change answers about the others. Changes are rare, so looking through all entries is cheaper
+// than a second index, which every call would have to maintain.
 func (r *Recent[K, V]) Forget(key string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -144,7 +144,7 @@ func (r *Recent[K, V]) clear() {
 	}
 }
 
-// Len returns the number of things that are kept.
+// Len returns the number of entries.
 func (r *Recent[K, V]) Len() int {
 	r.mu.RLock()
 	defer r.mu.RUnlock()

@@ -9,10 +9,10 @@ import (
 	"github.com/coxswain-sidecar/coxswain/client/api"
 )
 
-// Identity is how a client introduced itself; holders are shown by it.
+// Identity is the name and the instance that a client gave; holders are shown by it.
 type Identity struct{ Client, Instance string }
 
-// Caller is who makes a call. The zero Caller is a call without a session:
+// Caller describes the caller of one call. The zero Caller has no session:
 // what it acquires can only be bound to its TTL.
 type Caller struct {
 	Session *Session
@@ -20,20 +20,20 @@ type Caller struct {
 	RequestID, Fingerprint string
 	// Traceparent is the W3C trace context that its client sent, unchecked; empty = none.
 	Traceparent string
-	// HasDeadline: it said itself by when it wants an answer.
+	// HasDeadline: the call has a deadline that the caller set.
 	HasDeadline bool
-	// Log is that of its connection; nil = what is told there is dropped.
+	// Log is the logger of the caller's connection; nil = log lines are dropped.
 	Log *slog.Logger
-	// ItemFailed hears what failed in a call that does not fail: what its caller is told
-	// of one item, and why. It is called on the call's goroutine; nil = nobody hears it.
+	// ItemFailed is called for each item that failed in a call that goes on: with the item's error as the caller gets
+	// it, and with its cause. It is called on the call's goroutine. May be nil.
 	ItemFailed func(*api.Error, error)
-	// Answered has f called once the call's answer is ahead of all that is sent to the client
-	// later. It is not called if the call fails. F must not block. A method on the direct path
-	// has none. Nil = nobody waits for the answer.
+	// Answered calls f as soon as the call's answer is queued ahead of everything that is sent to the client
+	// later. F is not called if the call fails. F must not block. Calls on the direct path
+	// have no Answered. Nil = there is no answer to wait for.
 	Answered func(f func())
 }
 
-// Then calls f once the call is answered; see Answered.
+// Then calls f once the call is answered, or at once if there is no answer to wait for; see Answered.
 func (c Caller) Then(f func()) {
 	if c.Answered == nil {
 		f()
@@ -42,7 +42,7 @@ func (c Caller) Then(f func()) {
 	c.Answered(f)
 }
 
-// ItemError is the error of one item of a call that goes on with the others.
+// ItemError returns the error of one item of a call that goes on with the others, and calls ItemFailed.
 func (c Caller) ItemError(err error) *api.ItemError {
 	e := Wire(err)
 	if c.ItemFailed != nil {
@@ -51,7 +51,7 @@ func (c Caller) ItemError(err error) *api.ItemError {
 	return &api.ItemError{Code: string(e.Code), Message: e.Message}
 }
 
-// Logger is that of the caller's connection, or one that drops what it is told.
+// Logger returns the logger of the caller's connection, or one that drops its lines.
 func (c Caller) Logger() *slog.Logger {
 	if c.Log == nil {
 		return slog.New(slog.DiscardHandler)
@@ -59,7 +59,7 @@ func (c Caller) Logger() *slog.Logger {
 	return c.Log
 }
 
-// Identity is that of the caller's session, if it has one.
+// Identity returns the identity of the caller's session, the zero Identity if it has none.
 func (c Caller) Identity() Identity {
 	if c.Session == nil {
 		return Identity{}
@@ -67,7 +67,7 @@ func (c Caller) Identity() Identity {
 	return c.Session.Identity()
 }
 
-// Loss tells a session that it no longer holds a lease.
+// Loss is the notice to a session that it no longer holds a lease.
 type Loss struct {
 	Noun, Name, Token string
 	Fence             int64
@@ -75,8 +75,8 @@ type Loss struct {
 	Reason string
 }
 
-// Session is one client connection, as far as it holds things. package lease renews
-// what it holds until it is closed.
+// Session is one client connection, as far as it holds leases and subscriptions. Package lease renews
+// its leases until it is closed.
 type Session struct {
 	// ID is unique among all sidecars of the fleet.
 	ID string
@@ -94,33 +94,33 @@ type Session struct {
 
 // Outlet writes notifications to one client. Its methods never block.
 type Outlet interface {
-	// Notify sends an event of the contract, with params of its type. It may leave it to
-	// Flush to write it, which has to follow: many notifications then leave in one write.
+	// Notify queues an event of the contract, with params of its type. The event may not be written before
+	// Flush, which has to follow: many notifications then leave in one write.
 	Notify(e *api.Spec, params any) Told
 	Flush()
 	// WhenRoom calls f once, on any goroutine, as soon as the client has read enough for
-	// more notifications, or has gone: at once if that is so already.
+	// more notifications, or its connection has closed. It may call f at once.
 	WhenRoom(f func())
 }
 
 // Told is what became of a notification.
 type Told uint8
 
-// What became of a notification.
+// The values of Told.
 const (
 	ToldSent Told = iota // it will be written before all that follows
 	ToldFull             // the client reads too slowly; nothing was sent
 	ToldGone             // the connection is closed; nothing was sent
 )
 
-// Following is something that a session subscribed to.
+// Following is one subscription of a session.
 type Following struct {
 	session *Session
 	end     func(context.Context)
 }
 
-// Follow has end called when the session ends, unless Leave is called before. False is a
-// session that has ended, or that has no client to tell.
+// Follow adds a subscription: end is called when the session ends, unless Leave is called before. It returns
+// false if the session has ended, or has no Outlet.
 func (s *Session) Follow(end func(context.Context)) (*Following, bool) {
 	if s == nil || s.Outlet == nil {
 		return nil, false
@@ -138,22 +138,22 @@ func (s *Session) Follow(end func(context.Context)) (*Following, bool) {
 	return f, true
 }
 
-// Leave ends the following without a call of its end. It may be called again.
+// Leave removes the subscription without calling its end. It may be called again.
 func (f *Following) Leave() {
 	f.session.mu.Lock()
 	defer f.session.mu.Unlock()
 	delete(f.session.ends, f)
 }
 
-// Follows reports whether the session subscribed to anything.
+// Follows reports whether the session has subscriptions.
 func (s *Session) Follows() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.ends) > 0
 }
 
-// End ends all that the session subscribed to, side by side, and returns when each has
-// ended or ctx has. Nothing can be subscribed to afterwards.
+// End ends all subscriptions of the session concurrently, and returns when the end functions of all have
+// returned; they get ctx. Nothing can be subscribed to afterwards.
 func (s *Session) End(ctx context.Context) {
 	s.mu.Lock()
 	ends := s.ends
@@ -166,13 +166,13 @@ func (s *Session) End(ctx context.Context) {
 	all.Wait()
 }
 
-// NewSession makes one. Lost is called, never blocking for long and never with a lock
-// held, for each lease that is lost; a call may still be under way after it was closed.
+// NewSession makes a session. Lost is called for each lease that is lost, without a lock held; it must not
+// block for long. A call of it may still be under way after the session was closed.
 func NewSession(id Identity, lost func(Loss)) *Session {
 	return &Session{ID: rand.Text(), lost: lost, identity: id}
 }
 
-// Lose tells the session that it no longer holds a lease.
+// Lose reports to the session that it no longer holds a lease.
 func (s *Session) Lose(l Loss) { s.lost(l) }
 
 // Identify sets the names by which holders are shown.
@@ -189,7 +189,7 @@ func (s *Session) Identity() Identity {
 	return s.identity
 }
 
-// SessionID is that of the caller's session, empty when it has none.
+// SessionID returns the id of the caller's session, empty when it has none.
 func (c Caller) SessionID() string {
 	if c.Session == nil {
 		return ""

@@ -9,17 +9,17 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/redis"
 )
 
-// Signals is what sidecars tell each other through Pub/Sub: in this sidecar's
-// inbox, whose turn it is among its waiters; in the broadcast, what every cache
-// must forget. Messages may be lost, and then things are only slower: nothing
-// rests on one that arrives.
+// Signals are the messages between sidecars through Pub/Sub. The inbox of a sidecar receives the ids of its
+// waiters whose turn it is; the broadcast announces changes that every cache must drop. Messages may
+// be lost. That only delays what depends on them: correctness never depends on a
+// message.
 type Signals struct {
-	// Sidecar is this process among all of the fleet.
+	// Sidecar is the id of this process, unique in the fleet.
 	Sidecar string
 	keys    Keys
 	stop    func()
 
-	mu     sync.Mutex // guards what follows; held while they are called
+	mu     sync.Mutex // guards what follows; held while these functions are called
 	turn   func(waiter string)
 	forget []func(topic, key string)
 	afresh []func()
@@ -46,7 +46,7 @@ func NewSignals(r *lua.Runner, k Keys) *Signals {
 // Stop ends the subscription.
 func (s *Signals) Stop() { s.stop() }
 
-// OnTurn has turn called for each waiter of this sidecar whose turn it is. It
+// OnTurn sets the function that is called for each waiter of this sidecar whose turn it is. It
 // must not block.
 func (s *Signals) OnTurn(turn func(waiter string)) {
 	s.mu.Lock()
@@ -54,7 +54,7 @@ func (s *Signals) OnTurn(turn func(waiter string)) {
 	s.turn = turn
 }
 
-// OnForget has forget called for each broadcast: topic is what happened, such
+// OnForget adds a function that is called for each broadcast: topic is what happened, such
 // as reset, and key the Redis key that it happened to. Afresh is called after
 // each interval in which broadcasts may have been lost. Neither may block.
 func (s *Signals) OnForget(forget func(topic, key string), afresh func()) {

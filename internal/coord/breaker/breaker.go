@@ -1,8 +1,8 @@
 // Package breaker is circuit breakers that all sidecars share: they open by failures in a
 // row or by a window's rates, and close again by probes.
 //
-// Its invariant: while a breaker is half open, no more probes are out than its policy says,
-// and a report counts in the generation that its call was let through in.
+// Its invariant: while a breaker is half open, no more probes are out than its policy allows,
+// and a report counts in the generation in which its call was allowed.
 package breaker
 
 import (
@@ -40,8 +40,8 @@ type Options struct {
 
 // Breakers are circuit breakers that all sidecars share.
 //
-// They go on while the sidecar drains: a pod that finishes its last requests must
-// still spare what is down. A probe of it is given back with its session.
+// They go on working while the sidecar drains: a pod that finishes its last requests must
+// still not call a server that is down. A probe is given back when its session closes.
 type Breakers struct {
 	runner   *lua.Runner
 	keys     keys
@@ -71,7 +71,7 @@ func New(o Options) *Breakers {
 	return b
 }
 
-// Methods are those of the noun.
+// Methods returns the methods of the noun.
 func (b *Breakers) Methods() []coord.Method {
 	byName := coord.NamedBy(func(params reflect.Type) coord.Naming {
 		return coord.InPool(params, coord.NamingBy(params, noun, "name"))
@@ -103,7 +103,7 @@ func (s shut) Ends() time.Duration {
 	return s.at + min(time.Duration(s.retryUS)*time.Microsecond, coord.MaxCached)
 }
 
-// repeat is what the refusal says at now; false when Redis has to be asked.
+// repeat returns the refusal as of now; false if Redis has to be asked.
 func (s shut) repeat(now time.Duration) (api.BreakerAllowResult, bool) {
 	r := s.result
 	r.Source = coord.SourceCache
@@ -302,7 +302,7 @@ func (b *Breakers) reported(
 	}
 }
 
-// changed counts and tells a change of state that happened here.
+// changed reports a change of state that this sidecar made, as a metric and an event.
 func (b *Breakers) changed(ctx context.Context, at address, was, is, detail string) {
 	if was == is {
 		return

@@ -23,7 +23,7 @@ type probes struct {
 	members Members
 }
 
-// RenewHeld implements Kind. It is never asked: a probe is not renewed, or a
+// RenewHeld implements lease.Kind. It is never called: a probe is not renewed, since otherwise a
 // caller that hangs would keep a breaker half open for as long as it is connected.
 func (p probes) RenewHeld(_ context.Context, due []lease.Hold) []lease.Renewal {
 	lost := make([]lease.Renewal, len(due))
@@ -33,7 +33,7 @@ func (p probes) RenewHeld(_ context.Context, due []lease.Hold) []lease.Renewal {
 	return lost
 }
 
-// GiveBackHeld implements Kind.
+// GiveBackHeld implements lease.Kind.
 func (p probes) GiveBackHeld(ctx context.Context, gone []lease.Hold) []error {
 	errs := lease.GiveBackBy(ctx, p.runner, DropScript, gone, func(h lease.Hold) ProbeIn {
 		return ProbeIn{In: p.at.in(), Probe: h.Token, Session: h.Session}

@@ -41,7 +41,7 @@ type AllowOut struct {
 	Was, State     string
 }
 
-// ReportScript counts what became of a call.
+// ReportScript counts the outcome of a call.
 var ReportScript = lua.Define[ReportIn, ReportOut](files, lua.Source{
 	Name:        "breaker_report",
 	StoresReply: true,

@@ -10,10 +10,10 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/redis"
 )
 
-// Acquisition is one call that acquires a lease of any noun. It asks once or waits in
-// line, answers a repeated request, binds the lease to the caller's session if the call
-// says so, and gives it back if the caller has gone. O is the output of the noun's
-// script, R the result on the wire.
+// Acquisition is one call that acquires a lease of any noun. It runs the noun's script once, or
+// repeatedly while it waits in line. It answers a repeated request, binds the lease to the caller's
+// session if the call asks for that, and gives the lease back if the caller is gone. O is the output
+// of the noun's script, R the result on the wire.
 type Acquisition[O, R any] struct {
 	Leases *Leases
 	Lines  *Lines
@@ -23,60 +23,60 @@ type Acquisition[O, R any] struct {
 	// Lease is the lease that the call asks for, as its session would hold it. If it has
 	// no session, it ends at its TTL.
 	Lease *Lease
-	// Made: the token was made here, so that a caller that gets no answer cannot give
-	// the lease back.
+	// Made: the sidecar made the token. A caller that gets no answer does not have it then and
+	// cannot release the lease.
 	Made bool
 	Line LineKeys
 	Wait time.Duration
-	// Replicas is how many replicas have to have a grant.
+	// Replicas is how many replicas must have received a grant.
 	Replicas int
-	// Unheard says which grants go back if the call has ended when they come.
+	// Unheard selects the grants that are given back because the call has ended when they arrive.
 	Unheard Unheard
 	// Terms are those of the call's noun.
 	Terms Terms[O, R]
-	// doubt is the error of an attempt whose reply was lost, so that it may have acquired
-	// the lease. A later attempt that is answered clears it.
+	// ambiguous is the error of an attempt whose reply was lost, so that it may have acquired
+	// the lease. A later attempt that gets a reply clears it.
 	ambiguous error
 }
 
-// Terms are what a noun knows of a call that acquires a lease of it.
+// Terms is what a noun implements for its calls that acquire a lease.
 type Terms[O, R any] interface {
-	// Ask prepares a run of the noun's script, for a caller in that place, and Read reads
-	// its outcome. If more is set, the script has to be run again. Neither blocks but for
+	// Ask prepares a run of the noun's script for a caller with that ticket, and Read reads
+	// its outcome. If more is set, the script has to be run again. Neither blocks, except for
 	// the run itself.
 	Ask(at Place, run *lua.Asked)
 	Read(ctx context.Context, run *lua.Asked) (a Attempt[O], more bool, err error)
-	// Take puts what was granted in the lease.
+	// Take copies what was granted into the lease.
 	Take(x *Lease, granted O)
-	// Granted answers an attempt whose lease is the caller's, Refused one that was not
-	// served, or whose grant too few replicas have, so that it was given back.
+	// Granted makes the result of an attempt that was granted the lease. Refused makes that of an
+	// attempt that was not, or whose grant reached too few replicas and was given back.
 	Granted(ctx context.Context, a Attempt[O]) R
 	Refused(a Attempt[O]) R
-	// Replayed answers the stored reply of an earlier call with the same request id.
+	// Replayed makes the result of a call whose request id has a stored reply, from that reply.
 	Replayed(ctx context.Context, was O) (R, error)
-	// Waited says in a result how long the call waited, and tells whether it was served.
+	// Waited writes into a result how long the call waited, and reports whether it was served.
 	Waited(r *R, ms int64) bool
-	// Decided hears how a call ended that was not refused before its script was run.
+	// Decided is called with the result or the error of each call whose script was run.
 	Decided(ctx context.Context, r R, err error)
 }
 
-// Untold is the part of the terms of nouns that do not count how calls ended.
+// Untold implements Decided for nouns that do not count how calls ended.
 type Untold[R any] struct{}
 
 // Decided implements Terms.
 func (Untold[R]) Decided(context.Context, R, error) {}
 
-// Unheard says which grants nobody can use whose call has ended.
+// Unheard selects the grants that are given back because their call ended before they arrived.
 type Unheard uint8
 
-// The grants that go back then.
+// The values of Unheard.
 const (
-	// KeepUnheard: none, since the caller may know the token.
+	// KeepUnheard: no grants, since the caller may have chosen the token and know it.
 	KeepUnheard Unheard = iota
-	// FreeUnbound: those that are bound to their TTL, since the caller learns the token from
-	// the answer. A session gives back what is bound to it.
+	// FreeUnbound: grants that are bound to their TTL, since the caller gets the token only with
+	// the answer. A grant that is bound to a session is given back when the session closes.
 	FreeUnbound
-	// FreeAll: those of a session too, since it may go on for long.
+	// FreeAll: also grants that are bound to a session, since the session may last long.
 	FreeAll
 )
 
@@ -84,12 +84,12 @@ const (
 type Attempt[O any] struct {
 	lua.Outcome[O]
 	Look
-	// Acked is how many replicas have what the script wrote, if that was asked for.
+	// Acked is how many replicas have received what the script wrote, if the call asked for that.
 	Acked int
 }
 
-// Acquire carries a call out. It returns when there is nothing to do but wait; done is
-// called before, or later on another goroutine.
+// Acquire carries a call out. It returns as soon as the call has nothing to do but wait; done is
+// called before it returns, or later on another goroutine.
 func Acquire[O, R any](ctx context.Context, a *Acquisition[O, R], done func(R, error)) {
 	if err := a.admit(); err != nil {
 		var none R
@@ -119,7 +119,7 @@ func (a *Acquisition[O, R]) admit() error {
 	return a.Leases.Admit(a.op())
 }
 
-// ask runs the noun's script, as often as that takes for one attempt.
+// ask makes one attempt: it runs the noun's script, again for as long as Terms.Read asks for more.
 func (a *Acquisition[O, R]) ask(ctx context.Context, at Place) (Attempt[O], error) {
 	run := &lua.Asked{}
 	a.prepare(at, run)
@@ -148,8 +148,8 @@ func (a *Acquisition[O, R]) read(ctx context.Context, at Place, run *lua.Asked) 
 	}
 }
 
-// end returns the result of a call after its last attempt. It may block: a replay asks Redis
-// once more, and a grant that nobody can use is given back.
+// end returns the result of a call after its last attempt. It may block: a repeated request runs another
+// script, and a grant that nobody can use is given back.
 func (a *Acquisition[O, R]) end(ctx context.Context, t Attempt[O], waiter string, err error) (R, error) {
 	var r R
 	if err != nil {
@@ -168,8 +168,8 @@ func (a *Acquisition[O, R]) end(ctx context.Context, t Attempt[O], waiter string
 	return r, err
 }
 
-// settle returns the result of an attempt that was answered, or the Rest that has to return
-// it instead because it may block.
+// settle returns the result of an attempt that got a reply, or the Rest that makes the result
+// and may block.
 func (a *Acquisition[O, R]) settle(ctx context.Context, t Attempt[O]) (R, coord.Rest[R]) {
 	var none R
 	switch {
@@ -187,8 +187,8 @@ func (a *Acquisition[O, R]) replay(was O) coord.Rest[R] {
 	return func(ctx context.Context) (R, error) { return a.Terms.Replayed(ctx, was) }
 }
 
-// take has the caller's session hold what an attempt was granted, if it is to be bound to it.
-// The rest is to give it back.
+// take binds a grant to the caller's session if the call asks for that, and returns the result. If the grant
+// cannot be used any more, it returns a Rest that gives it back.
 func (a *Acquisition[O, R]) take(ctx context.Context, t Attempt[O]) (R, coord.Rest[R]) {
 	var none R
 	x := a.Lease
@@ -202,7 +202,8 @@ func (a *Acquisition[O, R]) take(ctx context.Context, t Attempt[O]) (R, coord.Re
 	return a.Terms.Granted(ctx, t), nil
 }
 
-// Grant answers an attempt that was granted what an earlier call was granted before.
+// Grant makes the result of an attempt that acquired again what an earlier call with the same request
+// id had been granted.
 func (a *Acquisition[O, R]) Grant(ctx context.Context, t Attempt[O]) (R, error) {
 	r, rest := a.take(ctx, t)
 	if rest != nil {
@@ -211,7 +212,7 @@ func (a *Acquisition[O, R]) Grant(ctx context.Context, t Attempt[O]) (R, error) 
 	return r, nil
 }
 
-// unheard gives a grant back whose call has ended.
+// unheard gives back a grant whose call has ended.
 func (a *Acquisition[O, R]) unheard(over error) coord.Rest[R] {
 	return func(ctx context.Context) (none R, err error) {
 		x := a.Lease
@@ -220,12 +221,12 @@ func (a *Acquisition[O, R]) unheard(over error) coord.Rest[R] {
 	}
 }
 
-// unbound gives a grant back whose session has closed.
+// unbound gives back a grant whose session has closed.
 func (a *Acquisition[O, R]) unbound() coord.Rest[R] {
 	return func(ctx context.Context) (none R, err error) { return none, a.Leases.Unbound(ctx, a.Lease) }
 }
 
-// scarce gives a grant back: fewer replicas have it than the call asked for.
+// scarce gives back a grant that reached fewer replicas than the call asked for.
 func (a *Acquisition[O, R]) scarce(t Attempt[O]) coord.Rest[R] {
 	return func(ctx context.Context) (R, error) {
 		x := a.Lease
@@ -239,8 +240,9 @@ func (a *Acquisition[O, R]) scarce(t Attempt[O]) coord.Rest[R] {
 	}
 }
 
-// ambiguousAfter returns err if the attempt may have acquired the lease although it failed. An
-// attempt that certainly did not says nothing about earlier ones: their doubt stays.
+// ambiguousAfter returns the error that leaves it open whether the call acquired the lease, after an attempt that ended
+// with err. An attempt without an error clears it. An attempt that may have been executed although it failed sets it.
+// An attempt that was certainly not executed leaves the error of earlier attempts unchanged.
 func ambiguousAfter(earlier, err error) error {
 	if err == nil || errors.Is(err, redis.ErrMaybeExecuted) {
 		return err
@@ -248,6 +250,6 @@ func ambiguousAfter(earlier, err error) error {
 	return earlier
 }
 
-// ReplicaTime bounds the wait for replicas, which have a grant within a round
-// trip or are away.
+// ReplicaTime bounds the wait for replicas. A replica that is connected receives a grant within
+// a round trip.
 const ReplicaTime = time.Second

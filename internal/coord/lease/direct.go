@@ -8,23 +8,23 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
 )
 
-// The direct path of calls that acquire, renew or give back a lease of any noun: what is
-// done between their scripts and their callers is what they do on it too.
+// The methods that acquire, renew or give back a lease of any noun, for the direct path and for calls
+// on a goroutine of their own. Both ways run the same code before and after the script.
 
-// Acquiring is a method that acquires a lease. A is a noun's own acquisition, which Open
-// makes of a call and which Of finds the common part of.
+// Acquiring is a method that acquires a lease. A is the noun's own type of an acquisition: Open
+// fills it in from a call, and Of returns the Acquisition within it.
 type Acquiring[P, O, R, A any] struct {
 	Open func(c coord.Caller, p *P, a *A) error
 	Of   func(a *A) *Acquisition[O, R]
 }
 
-// acquiring is a call between its halves.
+// acquiring is what a call keeps between its halves.
 type acquiring[A any] struct {
 	a   A
 	run lua.Asked
 }
 
-// Then carries a call out for a caller that does not block: done is called when it is
+// Then carries a call out without blocking its caller: done is called when the call is
 // answered, before Then returns or later.
 func (m Acquiring[P, O, R, A]) Then(ctx context.Context, c coord.Caller, p *P, done func(R, error)) {
 	a := new(A)
@@ -36,8 +36,8 @@ func (m Acquiring[P, O, R, A]) Then(ctx context.Context, c coord.Caller, p *P, d
 	Acquire(ctx, m.Of(a), done)
 }
 
-// Direct gives the method its halves. A call that waits, in line or for replicas, goes
-// elsewhere.
+// Direct puts the method on the direct path. A call that waits, in line or for replicas, gets a
+// goroutine instead.
 func (m Acquiring[P, O, R, A]) Direct() coord.Option {
 	return coord.Direct(&coord.Halves[P, R, acquiring[A]]{
 		Prepare: func(c coord.Caller, p *P, q *acquiring[A]) (prepared coord.Prepared, none R, err error) {
@@ -91,7 +91,7 @@ func (m Acquiring[P, O, R, A]) answer(q *acquiring[A]) (R, coord.Rest[R]) {
 	return r, nil
 }
 
-// finish is the second half of a call whose script was not answered so far.
+// finish is the second half of a call whose script got no reply on the direct path.
 func (a *Acquisition[O, R]) finish(run *lua.Asked) coord.Rest[R] {
 	return func(ctx context.Context) (R, error) {
 		t, err := a.read(ctx, Place{}, run)
@@ -99,7 +99,7 @@ func (a *Acquisition[O, R]) finish(run *lua.Asked) coord.Rest[R] {
 	}
 }
 
-// goOn is finish for a script that was answered, and has to be run again or has failed.
+// goOn is finish for a script that got a reply and has to be run again, or has failed.
 func (a *Acquisition[O, R]) goOn(t Attempt[O], more bool, err error) coord.Rest[R] {
 	return func(ctx context.Context) (R, error) {
 		if more {
@@ -109,7 +109,7 @@ func (a *Acquisition[O, R]) goOn(t Attempt[O], more bool, err error) coord.Rest[
 	}
 }
 
-// decided tells how a call ended after the rest.
+// decided runs the rest and passes its result to Terms.Decided.
 func (a *Acquisition[O, R]) decided(rest coord.Rest[R]) coord.Rest[R] {
 	return func(ctx context.Context) (R, error) {
 		r, err := rest(ctx)
@@ -118,29 +118,29 @@ func (a *Acquisition[O, R]) decided(rest coord.Rest[R]) coord.Rest[R] {
 	}
 }
 
-// Giving is a method that gives a lease back, in whatever session. It runs on its own time: a
-// caller that goes away does not stop it. K is what its noun keeps of a call.
+// Giving is a method that gives a lease back, bound to any session. It has a deadline of its own: it goes
+// on when its caller is gone. K is what its noun keeps of a call between the halves.
 type Giving[P, I, F, R, K any] struct {
 	// Verb is what the call does, for errors: release or commit.
 	Verb   string
 	Leases *Leases
 	Runner *lua.Runner
 	Script lua.Script[I, F]
-	// Ask names the lease and makes the script's question. An empty token gives no lease
-	// back; then the script ends with its call.
+	// Ask returns the id of the lease and the script's input. With an empty token no lease is given
+	// back, and the script ends with its call.
 	Ask func(c coord.Caller, p *P, k *K) (ID, coord.Question[I], error)
-	// Answer makes the result of what the script found.
+	// Answer makes the result from what the script found.
 	Answer func(ctx context.Context, k *K, found lua.Outcome[F]) (R, coord.Rest[R])
 }
 
-// giving is a call that gives a lease back.
+// giving is what a call that gives a lease back keeps between its halves.
 type giving[K any] struct {
 	kept  K
 	id    ID
-	lease *Lease // as its session held it; nil = none did
+	lease *Lease // as a session of this sidecar held it; nil = none did
 }
 
-// Halved makes both ways of the method.
+// Halved makes the method for both ways.
 func (m Giving[P, I, F, R, K]) Halved() coord.Halved[P, R] {
 	return coord.Single[P, I, F, R, giving[K]]{
 		Runner: m.Runner, Script: m.Script, Answer: m.answer,
@@ -165,10 +165,10 @@ func (m Giving[P, I, F, R, K]) ask(c coord.Caller, p *P, g *giving[K]) (q coord.
 	if err != nil || g.id.Token == "" {
 		return q, err
 	}
-	// Before the script: nothing renews or reports what is being released.
+	// Forget comes before the script, so that nothing renews the lease or reports it lost while it is released.
 	g.lease = m.Leases.Forget(g.id)
 	if g.lease != nil && g.lease.Session != c.Session {
-		m.Leases.Tell(g.lease, ReasonExpired) // someone else gave it back
+		m.Leases.Tell(g.lease, ReasonExpired) // another session released it
 	}
 	return q, nil
 }
@@ -179,33 +179,33 @@ func (m Giving[P, I, F, R, K]) answer(ctx context.Context, g *giving[K], found l
 		return r, rest, nil
 	}
 	if x := g.lease; x != nil {
-		// No longer renewed, but closing the session tries once more.
+		// The lease is no longer renewed, but closing the session tries again to give it back.
 		m.Leases.Ambiguous(&Lease{ID: x.ID, TTL: x.TTL, Session: x.Session, Kind: x.Kind}, err)
 	}
 	return r, nil, coord.Failed(g.id.Noun+" "+g.id.Name+": "+m.Verb, err)
 }
 
-// Renewing is a method by which an owner renews its lease, in whatever session.
+// Renewing is a method by which an owner renews its lease, bound to any session.
 type Renewing[P, I, O, R any] struct {
 	Leases *Leases
 	Runner *lua.Runner
 	Script lua.Script[I, O]
-	// Ask names the lease, its new TTL and the script's input.
+	// Ask returns the id of the lease, its new TTL and the script's input.
 	Ask func(p *P) (ID, time.Duration, I, error)
-	// Found is what became of the lease.
+	// Found returns what became of the lease, from the script's output.
 	Found func(O) Renewal
-	// Result answers it, with the TTL that was asked for and what the script answered.
+	// Result makes the result, from the TTL that was asked for and the script's output.
 	Result func(ttl time.Duration, found Renewal, v O) R
 }
 
-// renewing is a call between its halves.
+// renewing is what a call keeps between its halves.
 type renewing struct {
 	id    ID
 	ttl   time.Duration
-	lease *Lease // claimed; nil = no session here holds it
+	lease *Lease // claimed; nil = no session of this sidecar holds it
 }
 
-// Halved makes both ways of the method.
+// Halved makes the method for both ways.
 func (m Renewing[P, I, O, R]) Halved() coord.Halved[P, R] {
 	s := coord.Single[P, I, O, R, renewing]{Runner: m.Runner, Script: m.Script}
 	s.Answer = func(_ context.Context, k *renewing, out lua.Outcome[O], err error) (R, coord.Rest[R], error) {
@@ -216,15 +216,15 @@ func (m Renewing[P, I, O, R]) Halved() coord.Halved[P, R] {
 		if q, err = m.ask(p, k); err != nil {
 			return q, coord.Known, r, err
 		}
-		// Looked up before the script: a lease that is granted while it runs is another
-		// one, and not lost by what the script finds.
+		// The lease is looked up before the script runs. A lease that is granted while it runs is another
+		// one, which must not be dropped because of what the script found.
 		var free bool
 		if k.lease, free = m.Leases.claimNow(k.id); !free {
 			return q, coord.Elsewhere, r, nil
 		}
 		return q, coord.Asking, r, nil
 	}
-	// Elsewhere waits until the lease is not being renewed any more.
+	// Elsewhere waits until no other renewal of the lease is under way.
 	s.Elsewhere = func(ctx context.Context, _ coord.Caller, p *P) (r R, err error) {
 		k := &renewing{}
 		q, err := m.ask(p, k)

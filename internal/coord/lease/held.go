@@ -9,17 +9,17 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/coord"
 )
 
-// HeldInfo is something that a session holds, for people: without its token,
+// HeldInfo is a lease that a session holds, for display: without its token,
 // which is its owner's secret.
 type HeldInfo struct {
 	Noun, Name string
-	// Left is how long it can be relied on unless it is renewed.
+	// Left is how long the lease is valid unless it is renewed.
 	Left  time.Duration
 	Fence int64
 }
 
-// HeldBy describes at most that many of what a session holds, and says how many
-// more there are. What Redis may hold after a lost reply is not among them.
+// HeldBy returns the leases that a session holds, at most that many, and the number of
+// the others. It omits ambiguous leases, whose acquisition got no reply.
 func (l *Leases) HeldBy(s *coord.Session, most int) (held []HeldInfo, more int) {
 	now := time.Now()
 	l.mu.Lock()

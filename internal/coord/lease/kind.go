@@ -7,9 +7,9 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
 )
 
-// Kind is what a noun gives the renewer: how to renew many of its leases
-// in one pipeline, and how to give many back. Both answer in the order of what
-// they are given, and neither touches a lease that moved to another session.
+// Kind is what a noun implements for the renewer: renewing many of its leases
+// in one pipeline, and giving many back. Both return outcomes in the order of their
+// argument, and neither touches a lease that moved to another session.
 type Kind interface {
 	RenewHeld(ctx context.Context, due []Hold) []Renewal
 	GiveBackHeld(ctx context.Context, gone []Hold) []error
@@ -18,20 +18,20 @@ type Kind interface {
 // Renewal is the outcome of renewing one lease.
 type Renewal struct {
 	Sent time.Time
-	// Held: it is valid for its TTL from sent, or, where final is set, for left: then
-	// no renewal extends it any more.
+	// Held: the lease is valid for its TTL from Sent. If Final is set, no renewal extends it any
+	// more, and it is valid for Left from Sent.
 	Held, Final bool
 	Left        time.Duration
-	// Moved: it is held by another session of the same client; forget it in silence.
+	// Moved: the token's lease is now bound to another session. This one drops it without reporting a loss.
 	Moved bool
-	// Reason is why it is lost: not_owner or expired.
+	// Reason is why the lease is lost: not_owner or expired.
 	Reason string
-	// Err is a passing fault: try again while it is valid.
+	// Err is a temporary fault: the renewal is tried again while the lease is valid.
 	Err error
 }
 
-// RenewBy is how a noun renews holds: by a script, all in one pipeline. Found is
-// what became of one that was answered.
+// RenewBy renews holds by a script, all in one pipeline. Found makes the Renewal from
+// the output of a script.
 func RenewBy[I, O any](
 	ctx context.Context, r *lua.Runner, s lua.Script[I, O], due []Hold, in func(Hold) I, found func(O) Renewal,
 ) []Renewal {
@@ -52,11 +52,11 @@ func RenewBy[I, O any](
 	return results
 }
 
-// GiveBackBy is how a noun gives holds back: by a script, for each of them.
+// GiveBackBy gives holds back by a script, one run for each of them.
 func GiveBackBy[I, O any](ctx context.Context, r *lua.Runner, s lua.Script[I, O], gone []Hold, in func(Hold) I) []error {
 	if len(gone) == 1 {
-		// Those of many calls that end at once share batches, where a pipeline for
-		// each would use up the pool.
+		// lua.Run shares batches. When many calls end at once, a pipeline for each would use up
+		// the connections of the pool.
 		_, err := lua.Run(ctx, r, s, in(gone[0]), lua.StoredReply{})
 		return []error{err}
 	}

@@ -1,9 +1,9 @@
-// Package lease is what all leases share, whatever their noun: acquiring with a wait in a
-// line, binding to a session, renewing, and giving back.
+// Package lease is what the leases of all nouns share: acquiring, also by waiting in line, binding
+// to a session, renewing, and giving back.
 //
 // Its invariant: what a session holds is renewed by one renewer and given back by one path,
 // exactly once; a lease that cannot be relied on any more is reported lost before another
-// may have it.
+// owner may have it.
 package lease
 
 import (
@@ -23,65 +23,65 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/telemetry"
 )
 
-// ID names a lease within this sidecar: a token holds a name only once, so
-// that a token that moves to another session takes the lease along.
+// ID identifies a lease within this sidecar. A token holds a name only once: when another session
+// acquires with the same token, the lease moves to it.
 type ID struct{ Noun, Name, Token string }
 
-// Lease is one thing held for a session: the one notion behind locks,
-// semaphore permits, pool members, probes, messages in flight and token blocks.
+// Lease is one thing that a session holds: a lock, semaphore permits, a pool member,
+// a probe, a delivered message or a block of tokens.
 // Its fields are guarded by Leases.mu once it is bound.
 type Lease struct {
 	ID
 	Fence   int64
 	TTL     time.Duration
 	Session *coord.Session
-	// Owner is the id of the session that Redis has for it where it is bound to its
-	// TTL; what is given back for it then frees nothing that has moved.
+	// Owner is the session id that Redis stores for a lease that is bound to its TTL. When this sidecar gives the lease
+	// back, the script compares it and frees nothing if the lease has moved to another session.
 	Owner string
 	Kind  Kind
-	// validUntil is when it can no longer be relied on, by this pod's monotonic
-	// clock: ttl less 1 % and 2 ms, from when the granting call was sent.
+	// validUntil is when the lease can no longer be relied on, by this pod's monotonic
+	// clock: the TTL less 1 % and 2 ms, from when the granting call was sent.
 	validUntil time.Time
-	// Final: no renewal extends it any more. A grant that is final from the start is
-	// good for granted, not for ttl.
+	// Final: no renewal extends the lease any more. A grant that is final from the start is
+	// valid for Granted, not for TTL.
 	Final   bool
 	Granted time.Duration
-	// Ambiguous is the lost reply after which it is not known whether Redis holds it
-	// at all; nil = it does. Such a lease is not renewed; closing the session gives
+	// ambiguous is the error of an acquisition whose reply was lost: Redis may or may not hold
+	// the lease. Nil = it does. An ambiguous lease is not renewed; closing the session gives
 	// it back.
 	ambiguous error
-	// Fixed: it is never renewed, and lost when its TTL is over.
+	// Fixed: the lease is never renewed, and lost when its TTL is over.
 	Fixed bool
 
-	next     time.Time     // when the renewer looks at it
-	at       int           // its place in the renewer's heap
+	next     time.Time     // when the renewer looks at the lease
+	at       int           // its index in the renewer's heap
 	renewing bool          // a renewal is under way
-	rested   chan struct{} // closed when it has ended; nil when nobody waits for that
+	rested   chan struct{} // closed when that renewal has ended; nil when nothing waits for it
 	failures int           // renewals that failed in a row
-	soon     bool          // look again as soon as the renewal that is under way has ended
+	soon     bool          // renew again as soon as the renewal that is under way has ended
 }
 
-// Hold is what a lease's noun must know to renew it or give it back: a copy,
-// since the lease may change or go while that is under way.
+// Hold is what a noun needs to renew a lease or give it back. It is a copy,
+// since the lease may change or be dropped meanwhile.
 type Hold struct {
 	ID
 	Session string
 	Fence   int64
 	TTL     time.Duration
 	Kind    Kind
-	// Ambiguous is the failure that left it unknown whether there is anything to give
-	// back. The command may still be on its way, and must not be overtaken.
+	// Ambiguous is the error that leaves it open whether there is anything to give back. The
+	// command that failed may still be on its way to Redis and must arrive before the give-back.
 	Ambiguous error
-	// Waiter is the place in the line that is given up too; empty = none.
+	// Waiter is the ticket in the waiting line that is given up too; empty = none.
 	Waiter string
 }
 
-// Hold is the copy of a lease that its noun is given.
+// Hold returns the copy of a lease that is passed to its noun.
 func (x *Lease) Hold() Hold {
 	return Hold{ID: x.ID, Session: x.Session.ID, Fence: x.Fence, TTL: x.TTL, Kind: x.Kind, Ambiguous: x.ambiguous}
 }
 
-// The reasons of a Loss, and of answers about a lease that is not held.
+// The reasons of a Loss, and of results about a lease that is not held.
 const (
 	ReasonNotOwner    = "not_owner"
 	ReasonExpired     = "expired"
@@ -95,7 +95,7 @@ type Leases struct {
 	Tel     *telemetry.Telemetry
 	drain   sync.Once
 	drained chan struct{} // closed by Drain
-	wake    chan struct{} // tells the renewer of an earlier time to look
+	wake    chan struct{} // wakes the renewer when a lease is due earlier than it expects
 	ctx     context.Context
 	cancel  context.CancelFunc
 	running sync.WaitGroup // the renewer and the renewals under way
@@ -121,24 +121,24 @@ func NewLeases(t *telemetry.Telemetry) *Leases {
 	return l
 }
 
-// Report makes it publish every loss from now on.
+// Report sets where every loss is published from now on.
 func (l *Leases) Report(e *coord.Events) { l.Events.Store(e) }
 
-// Held counts what sessions hold now.
+// Held returns the number of leases that sessions hold now.
 func (l *Leases) Held() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return len(l.bound) - l.ambiguous
 }
 
-// Drain makes further acquisitions, and those that wait, fail with Draining;
+// Drain makes new acquisitions, and those in waiting lines, fail with Draining;
 // releases and renewals go on.
 func (l *Leases) Drain() { l.drain.Do(func() { close(l.drained) }) }
 
-// Drained is closed by Drain.
+// Drained returns a channel that Drain closes.
 func (l *Leases) Drained() <-chan struct{} { return l.drained }
 
-// Admit refuses acquisitions of what would have to be given back at once.
+// Admit returns an error while the sidecar drains: what it acquired now, it would have to give back at once.
 func (l *Leases) Admit(op string) error {
 	if l.draining() {
 		return &coord.Error{Code: api.Draining, Op: op, Err: coord.ErrDraining}
@@ -155,9 +155,9 @@ func (l *Leases) draining() bool {
 	}
 }
 
-// Bind makes a session hold a grant that was sent at that time, and reports
-// whether it does: a session that closed meanwhile does not. A lease of the
-// same token is replaced, whosever it was: the grant moved it.
+// Bind makes a session hold a grant whose call was sent at that time. It returns false if the session
+// has closed meanwhile. A lease of the same token is replaced, in whichever session it was: the grant
+// has moved it.
 func (l *Leases) Bind(x *Lease, sent time.Time) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -179,9 +179,9 @@ func (l *Leases) Bind(x *Lease, sent time.Time) bool {
 	return true
 }
 
-// Ambiguous remembers something that Redis may hold for the session after a failure,
-// so that closing it gives that back, for as long as its TTL can last. It reports
-// whether the session was open.
+// Ambiguous makes the session keep a lease that Redis may hold although acquiring or releasing it failed.
+// Closing the session within the TTL gives the lease back. Ambiguous reports whether the session
+// was open.
 func (l *Leases) Ambiguous(x *Lease, why error) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -196,14 +196,14 @@ func (l *Leases) Ambiguous(x *Lease, why error) bool {
 	return true
 }
 
-// Find returns the lease of a token, nil if no session here holds it.
+// Find returns the lease of a token, nil if no session of this sidecar holds it.
 func (l *Leases) Find(id ID) *Lease {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.bound[id]
 }
 
-// TTLOf is the TTL of a lease that a session here holds, 0 if none does.
+// TTLOf returns the TTL of a lease that a session of this sidecar holds, 0 if none does.
 func (l *Leases) TTLOf(id ID) time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -213,8 +213,8 @@ func (l *Leases) TTLOf(id ID) time.Duration {
 	return 0
 }
 
-// Forget ends the renewal of a lease that is about to be released, and returns
-// it: a renewal that is under way then neither revives nor reports it.
+// Forget drops a lease that is about to be released, and returns it. A renewal that is
+// under way then neither revives the lease nor reports it lost.
 func (l *Leases) Forget(id ID) *Lease {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -225,8 +225,7 @@ func (l *Leases) Forget(id ID) *Lease {
 	return x
 }
 
-// Extend counts a renewal by its owner with that TTL, shorter or longer, for a
-// lease that Claim returned.
+// Extend applies the owner's renewal to a lease that Claim returned. Its new TTL may be shorter or longer.
 func (l *Leases) Extend(x *Lease, ttl time.Duration, r Renewal) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -238,8 +237,8 @@ func (l *Leases) Extend(x *Lease, ttl time.Duration, r Renewal) {
 	l.renewed(x, ttl, r)
 }
 
-// Hurry has all leases of a name renewed at once, since it was heard that they may
-// be gone: the renewal finds out, and tells their sessions.
+// Hurry renews all leases of a name at once, after a message that they may
+// be gone. The renewals find out, and report losses to the sessions.
 func (l *Leases) Hurry(noun, name string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -256,7 +255,7 @@ func (l *Leases) Hurry(noun, name string) {
 	}
 }
 
-// Lose drops a lease that claim returned and tells its session, unless it was
+// Lose drops a lease that Claim returned and reports the loss to its session, unless the lease was
 // released, moved or granted anew meanwhile.
 func (l *Leases) Lose(x *Lease, reason string) {
 	l.mu.Lock()
@@ -269,8 +268,8 @@ func (l *Leases) Lose(x *Lease, reason string) {
 	l.Tell(x, reason)
 }
 
-// Tell reports a lease that was dropped as lost. No lock is held: the callee
-// writes to a connection.
+// Tell reports a lease that was dropped as lost: to its session, as a metric and as an event. l.mu must not be
+// held, since Session.Lose writes to a connection.
 func (l *Leases) Tell(x *Lease, reason string) {
 	if x.ambiguous != nil {
 		return
@@ -312,16 +311,16 @@ func (l *Leases) drop(x *Lease) {
 	}
 }
 
-// maxBatch bounds one pipeline, so that one answer never waits for thousands.
+// maxBatch bounds one pipeline, so that no reply waits for thousands of others.
 const maxBatch = 500
 
-// GiveBackTime bounds how long giving back is tried: who closes a connection or
-// cancels a call does not wait for the TTL, which frees the rest.
+// GiveBackTime bounds how long giving back is tried, so that closing a connection or cancelling a call does
+// not take longer. What is not given back by then ends at its TTL.
 const GiveBackTime = 5 * time.Second
 
-// GiveBack is the one path by which leases return: when a session closes, when
-// the sidecar stops, when a grant comes too late. It tries again what fails
-// until ctx ends, or Stop has returned.
+// GiveBack is the one path on which leases are given back: when a session closes, when the
+// sidecar stops, when a grant comes too late. It tries failures again until GiveBackTime is over,
+// ctx ends, or Stop has returned.
 func (l *Leases) GiveBack(ctx context.Context, gone []Hold) {
 	ctx, cancel := context.WithTimeout(ctx, GiveBackTime)
 	defer cancel()
@@ -334,7 +333,7 @@ func (l *Leases) GiveBack(ctx context.Context, gone []Hold) {
 	for kind, holds := range byKind {
 		for batch := range slices.Chunk(holds, maxBatch) {
 			again := backoff.NewExponentialBackOff(backoff.WithInitialInterval(20*time.Millisecond), backoff.WithMaxInterval(time.Second))
-			// The error is not news: what is left now is left to its TTL.
+			// The error is not needed: leases that could not be given back end at their TTL.
 			_ = backoff.Retry(func() error {
 				batch = failedOf(batch, kind.GiveBackHeld(ctx, batch))
 				if len(batch) > 0 {
@@ -346,7 +345,7 @@ func (l *Leases) GiveBack(ctx context.Context, gone []Hold) {
 	}
 }
 
-// failedOf keeps the holds whose error is not nil.
+// failedOf returns the holds whose error is not nil.
 func failedOf(holds []Hold, errs []error) []Hold {
 	var left []Hold
 	for i, err := range errs {
@@ -357,7 +356,7 @@ func failedOf(holds []Hold, errs []error) []Hold {
 	return left
 }
 
-// The reasons of a lock that is not acquired or renewed, beside those of a Loss.
+// The reasons in results of acquiring, renewing and releasing, beside those of a Loss.
 const (
 	ReasonBusy     = "busy"
 	ReasonReplicas = "replicas"

@@ -15,33 +15,33 @@ import (
 )
 
 const (
-	// heartbeatFor is how long a sidecar's waiters keep their places without a heartbeat:
-	// a sidecar that was killed holds the next waiter up for no longer.
+	// heartbeatFor is how long a sidecar's waiters keep their tickets without a heartbeat:
+	// a sidecar that was killed holds up the next waiter for no longer than this.
 	heartbeatFor = 3 * time.Second
-	// heartbeatEvery leaves two heartbeats that may be lost.
+	// heartbeatEvery is the time between heartbeats. Two in a row may be lost.
 	heartbeatEvery = time.Second
-	// PollEvery is how often the first of a line looks by itself, so that a wake-up
-	// which was lost costs a second and no more.
+	// PollEvery is how often the first waiter of a line tries on its own, so that a lost
+	// wake-up delays it by a second at most.
 	PollEvery = time.Second
-	// checked is how many places one heartbeat checks, in rotation.
+	// checked is how many tickets one heartbeat checks, in rotation.
 	checked = 100
 )
 
 // Lines is this sidecar's part in the waiting lines of all nouns.
 //
-// A waiter has a ticket in Redis and sleeps here, holding no connection and no goroutine. Three
-// things make it look again: the message of whoever freed what it waits for, the
-// heartbeat, which finds out whose turn it is, and, for the first in the line alone, a
-// look about every second. Only the first needs any of them.
+// A waiter has a ticket in Redis and sleeps in this process, without a connection and without a goroutine. Three
+// events make it try again: a message from the script that freed what it waits for; a heartbeat that finds it
+// first in the line; and, only while it is the first, a timer of about a second. The timer makes
+// waiting independent of messages, which may be lost.
 type Lines struct {
 	runner   *lua.Runner
 	Signals  *coord.Signals
-	draining <-chan struct{} // closed when nothing more is given out
+	draining <-chan struct{} // closed when the sidecar drains
 
 	ctx          context.Context // ends with Stop
 	cancel       context.CancelFunc
 	heartbeating sync.WaitGroup
-	crew         *coord.Crew // looks for those who wait
+	crew         *coord.Crew // runs the attempts of waiters
 
 	mu      sync.Mutex // guards what follows
 	serial  uint64
@@ -49,19 +49,18 @@ type Lines struct {
 	waiters map[string]*waiter
 }
 
-// line is one with waiters of this sidecar.
+// line is a waiting line that has waiters of this sidecar.
 type line struct {
 	keys    LineKeys
 	waiters []*waiter // guarded by Lines.mu
-	next    int       // of waiters to be checked, guarded by Lines.mu
-	// gone is a waiter that left and whose place is in front still, since Redis
-	// could not be told; guarded by Lines.mu.
+	next    int       // index of the next waiter to be checked, guarded by Lines.mu
+	// gone is a waiter that has left but whose ticket is still first, since its removal did not
+	// reach Redis; guarded by Lines.mu.
 	gone  string
-	empty context.CancelFunc
+	empty context.CancelFunc // ends the line's heartbeats when its last waiter has left
 }
 
-// NewLines takes part in lines until Stop. Once leases drain, whoever waits is
-// told so.
+// NewLines takes part in waiting lines until Stop. Once l drains, all calls that wait end with coord.ErrDraining.
 func NewLines(r *lua.Runner, s *coord.Signals, l *Leases) *Lines {
 	n := &Lines{
 		runner: r, Signals: s, draining: l.drained,
@@ -73,36 +72,37 @@ func NewLines(r *lua.Runner, s *coord.Signals, l *Leases) *Lines {
 	return n
 }
 
-// Stop ends the heartbeats. Whoever still waits keeps its place for heartbeatFor at most.
+// Stop ends the heartbeats. The remaining waiters keep their tickets for heartbeatFor at most.
 func (n *Lines) Stop() {
 	n.cancel()
 	n.heartbeating.Wait()
 }
 
-// Waiting counts the calls that wait.
+// Waiting returns the number of calls that wait.
 func (n *Lines) Waiting() int {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return len(n.waiters)
 }
 
-// Place is what a try tells its script: who waits, and for how long the place is
-// kept. Without heartbeat the waiter leaves the line if it is not served.
+// Place is what an attempt passes to its script: the waiter, and for how long it keeps its ticket without a
+// heartbeat. With a Heartbeat of 0 the waiter leaves the line if it is not served. The zero Place is a call that does
+// not wait.
 type Place struct {
 	Waiter    string
 	Heartbeat time.Duration
 }
 
-// Look is the outcome of a try, as far as waiting goes by it.
+// Look is the part of an attempt's outcome that decides how the call goes on waiting.
 type Look struct {
 	Served bool
-	// First: nobody alive is before it in the line.
+	// First: no waiter of a live sidecar is before it in the line.
 	First bool
-	// Free is when what is in the way ends by itself; 0 = it is not known.
+	// Free is the time until the lease in the way ends if it is not renewed; 0 = not known.
 	Free time.Duration
 }
 
-// WaitOutcome is how a wait ended, for metrics.
+// WaitOutcome returns how a wait ended, for metrics.
 func WaitOutcome(served bool, err error) string {
 	switch {
 	case err != nil:
@@ -114,8 +114,8 @@ func WaitOutcome(served bool, err error) string {
 	}
 }
 
-// Capped is how long a call may wait within its own deadline: a tenth of its
-// time is left to answer that the wait was in vain.
+// Capped returns how long a call may wait within its deadline: a tenth of the remaining
+// time is kept for the last attempt and the answer.
 func Capped(ctx context.Context, wait time.Duration) time.Duration {
 	if end, ok := ctx.Deadline(); ok {
 		left := time.Until(end)
@@ -124,12 +124,12 @@ func Capped(ctx context.Context, wait time.Duration) time.Duration {
 	return wait
 }
 
-// passing are faults that the next look may not meet.
+// passing reports whether an error is a temporary fault of Redis, after which the waiter tries again.
 func passing(ctx context.Context, err error) bool {
 	return ctx.Err() == nil && (errors.Is(err, redis.ErrUnavailable) || errors.Is(err, redis.ErrMaybeExecuted))
 }
 
-// enter makes a waiter known here; its ticket is the script's to give.
+// enter registers a waiter in this process. The script of its first attempt gives it a ticket.
 func (n *Lines) enter(keys LineKeys) *waiter {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -173,7 +173,7 @@ func (n *Lines) turn(id string) {
 	n.wake(n.waiters[id])
 }
 
-// Heartbeat keeps the places of one line's waiters until the last has left.
+// heartbeat keeps the tickets of this sidecar's waiters in one line, until the last waiter has left.
 func (n *Lines) heartbeat(ctx context.Context, l *line) {
 	timer := time.NewTimer(heartbeatEvery)
 	defer timer.Stop()
@@ -187,15 +187,16 @@ func (n *Lines) heartbeat(ctx context.Context, l *line) {
 	}
 }
 
-// heartbeatOnce says that this sidecar is alive, wakes whose turn it is, and sends
-// back into the line who lost its place, as when Redis lost its last writes. It
-// returns when to send the next heartbeat: at once when the first one's sidecar may be dead.
+// heartbeatOnce sends one heartbeat and returns the time until the next. It wakes the first waiter of the line if that
+// is in this sidecar, and the waiters that have no ticket, for example because Redis lost its last writes: their next
+// attempt gets them a new one. The next heartbeat is sent earlier than usual when the sidecar of the first waiter may
+// be dead by then.
 func (n *Lines) heartbeatOnce(ctx context.Context, l *line) time.Duration {
 	ctx, cancel := context.WithTimeout(ctx, heartbeatEvery)
 	defer cancel()
 	out, err := lua.Run(ctx, n.runner, LineHeartbeat, n.report(l), lua.StoredReply{})
 	if err != nil {
-		return heartbeatEvery // whoever is late finds out by its next heartbeat
+		return heartbeatEvery // the next heartbeat finds what this one could not
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -214,15 +215,15 @@ func (n *Lines) heartbeatOnce(ctx context.Context, l *line) time.Duration {
 		l.gone = out.Value.Head
 		return 0
 	case out.Value.Head == "":
-		return heartbeatEvery / 10 // those who are to enter have been woken
+		return heartbeatEvery / 10 // the waiters without a ticket have been woken and are about to get one
 	default:
 		return min(heartbeatEvery, time.Duration(out.Value.HeadMS+1)*time.Millisecond)
 	}
 }
 
-// report is what the next heartbeat says. Of many waiters it checks some, in
-// rotation. One that has not entered yet is told that its place is missing, and
-// loses nothing by looking twice.
+// report returns the input of the next heartbeat. Of many waiters it checks some, in
+// rotation. A waiter whose first attempt has not run yet is found to have no ticket and tries
+// once more, which does no harm.
 func (n *Lines) report(l *line) LineHeartbeatIn {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -241,8 +242,7 @@ func (n *Lines) report(l *line) LineHeartbeatIn {
 	return in
 }
 
-// LineKeysOf are those of the waiting line for what has this state: one for each name, whatever
-// its noun.
+// LineKeysOf returns the keys of the waiting line for the name, of any noun, whose state has this key.
 func LineKeysOf(state string) LineKeys {
 	return LineKeys{Line: state + ":line", Heartbeats: state + ":beats"}
 }

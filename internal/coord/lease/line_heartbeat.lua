@@ -1,11 +1,11 @@
--- Says that a sidecar is alive, whose turn it is, and which of its waiters are no longer in the line.
+-- Records that a sidecar is alive. Returns the first waiter of the line, and which of the given waiters have no ticket.
 -- USES clock line
 -- KEYS line; heartbeats
 -- ARGV sidecar; heartbeat_ms; waiters; gone
 -- RETURNS head; head_ms; missing
 -- TTL line, heartbeats: heartbeat_ms and 60 s
 -- COST O(waiters + dead): ZADD, ZRANGE, ZSCORE each, ZREMRANGEBYSCORE, PEXPIRE
--- First, or a sidecar that was late would take its own waiters for dead.
+-- This comes first: otherwise line_head would remove the sidecar's own waiters when its heartbeat is late.
 line_heartbeat(line_key, heartbeats_key, sidecar, heartbeat_ms)
 if gone ~= '' then redis.call('ZREM', line_key, gone) end
 local head, till = line_head(line_key, heartbeats_key)

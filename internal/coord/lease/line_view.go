@@ -11,19 +11,19 @@ import (
 type LineView struct {
 	Sidecar string
 	Waiting int64
-	LeftUS  int64 // how long it is still taken to be alive; 0 = it is not
+	LeftUS  int64 // how long the sidecar still counts as alive; 0 = it does not
 }
 
-// Taken reports whether a live sidecar has a waiter in the line: whoever comes now is behind it.
+// Taken reports whether a live sidecar has a waiter in the line. A call that comes now is behind that waiter.
 func Taken(line []LineView) bool {
 	return slices.ContainsFunc(line, func(v LineView) bool { return v.LeftUS > 0 })
 }
 
-// ExplainLine puts a line into the terms of the contract.
+// ExplainLine converts a line to the types of the contract.
 func ExplainLine(line []LineView) []api.ExplainLine {
-	told := make([]api.ExplainLine, len(line))
+	rows := make([]api.ExplainLine, len(line))
 	for i, v := range line {
-		told[i] = api.ExplainLine{Sidecar: v.Sidecar, Waiting: v.Waiting, LeftMS: coord.WaitMS(v.LeftUS)}
+		rows[i] = api.ExplainLine{Sidecar: v.Sidecar, Waiting: v.Waiting, LeftMS: coord.WaitMS(v.LeftUS)}
 	}
-	return told
+	return rows
 }

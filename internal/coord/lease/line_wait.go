@@ -8,49 +8,49 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/coord"
 )
 
-// MaxSteps bounds the waiters that look at once: each has a stack while it does.
+// MaxSteps bounds the waiters that try at the same time: each has a goroutine, with its stack, while it does.
 const MaxSteps = 1024
 
-// waiter is one call that waits. It has a goroutine only while it looks; in between
+// waiter is one call that waits. It has a goroutine only during an attempt; in between
 // it is this struct and a timer, since thousands may wait.
 type waiter struct {
 	id    string
 	lines *Lines
 	line  *line
-	// first is set while it knows that it is the first in the line, and looks by itself.
+	// first is set while the last attempt found it first in the line; its timer then makes it try again.
 	first atomic.Bool
 
-	ctx   context.Context // of the call, which is set aside
-	end   time.Time       // when it has to leave the line
-	call  standing
-	alarm *time.Timer
-	deaf  func() // it no longer hears of the end of ctx
+	ctx        context.Context // of the call
+	end        time.Time       // when it has to leave the line
+	call       callInLine
+	alarm      *time.Timer
+	stopListen func() // ends waking the waiter at the end of ctx
 
-	// Only the goroutine that looks uses what follows.
+	// Only the goroutine of an attempt uses what follows.
 	at             Place
-	entered, early bool
+	entered, early bool // it got a ticket; it has tried once at the end of the holder's TTL
 
-	// parked and woken are guarded by Lines.mu. Who is woken while it looks does so
-	// once more: one message is as good as many.
+	// parked and woken are guarded by Lines.mu. A waiter that is woken during an attempt makes
+	// one more, however many messages woke it.
 	parked, woken bool
 }
 
-// standing is the call of a waiter: how it looks, and how it goes on when the wait is
+// callInLine makes the attempts of a waiter's call: look makes one, and then ends the call when the wait is
 // over.
-type standing interface {
+type callInLine interface {
 	look(ctx context.Context, at Place) (Look, error)
 	then(waiter string, err error)
 }
 
-// trying is a standing whose tries answer a T.
+// trying is a callInLine whose attempts return a T.
 type trying[T looked] struct {
 	try  func(context.Context, Place) (T, error)
 	done func(last T, waiter string, err error)
-	// last is the answer of the last try. A call that goes on waiting does not keep it.
+	// last is the outcome of the last attempt. It is not kept while the call waits.
 	last *T
 }
 
-// looked is an answer that tells what was found.
+// looked is an outcome that contains a Look.
 type looked interface{ found() Look }
 
 func (l Look) found() Look { return l }
@@ -72,15 +72,15 @@ func (t *trying[T]) then(waiter string, err error) {
 	t.done(last, waiter, err)
 }
 
-// Stand repeats try in the caller's turn until it is served, and once more, to
-// leave the line, when limit is over, or nearly all of the call's time; that try's
-// answer stands. Without a limit it tries once, for nobody's turn. When done gets
-// an error the caller may still be in the line, and must be taken out of it by
-// the noun's own script, which knows whether it was served meanwhile.
+// Stand waits in line: it repeats try, whenever it may be the caller's turn, until it is served. When limit is over, or
+// nine tenths of the time until the call's deadline, it calls try once more with a Heartbeat of 0, which also removes
+// the caller from the line; the outcome of that attempt counts. With a limit of 0 it calls try once, without
+// a ticket. If done gets an error, the caller may still be in the line. The noun must then remove it by the script
+// that gives back, which also releases what the caller may have been granted meanwhile.
 //
-// It returns as soon as there is nothing to do but wait; done is called before, or
-// later on a goroutine of the lines. Once in the line a passing fault of Redis is
-// waited out.
+// Stand returns as soon as there is nothing to do but wait; done is called before it returns, or
+// later on a goroutine of the lines. Once the caller is in the line, temporary faults of Redis do not end the
+// wait.
 func Stand[T looked](
 	ctx context.Context, n *Lines, keys LineKeys, limit time.Duration,
 	try func(context.Context, Place) (T, error), done func(last T, waiter string, err error),
@@ -92,11 +92,11 @@ func Stand[T looked](
 	}
 	w := n.enter(keys)
 	w.ctx, w.end, w.call, w.at = ctx, time.Now().Add(limit), &trying[T]{try: try, done: done}, Place{w.id, heartbeatFor}
-	w.deaf = coord.HearEnd(ctx, func() { n.rouse(w) })
+	w.stopListen = coord.HearEnd(ctx, func() { n.rouse(w) })
 	w.run()
 }
 
-// resume goes on with a waiter that was parked.
+// resume continues a waiter that was parked.
 func (w *waiter) resume() {
 	defer coord.TellPanic(w.ctx)
 	if err := w.over(); err != nil {
@@ -106,9 +106,9 @@ func (w *waiter) resume() {
 	w.run()
 }
 
-// run looks until the wait is over or there is nothing to do.
+// run makes attempts until the wait is over or there is nothing to do but wait.
 func (w *waiter) run() {
-	gone := false // as in a panic it is not
+	gone := false // still false after a panic, so that the waiter leaves
 	defer func() {
 		if !gone {
 			w.leave()
@@ -132,7 +132,7 @@ func (w *waiter) run() {
 	}
 }
 
-// pause is for how long it waits for a message, at most; -1 = until there is one.
+// pause returns for how long to wait for a message before the next attempt; -1 = until there is one.
 func (w *waiter) pause(found Look, err error) time.Duration {
 	w.entered = true
 	w.first.Store(err == nil && found.First)
@@ -142,8 +142,8 @@ func (w *waiter) pause(found Look, err error) time.Duration {
 	case !found.First:
 		return -1
 	}
-	// Its holder may be gone for good: look when its time is over. One that
-	// renews is then looked at no more often than any other.
+	// The holder may be dead, so the waiter tries when the holder's TTL ends. It does so once: if the holder
+	// renews, it tries no more often than others.
 	if !w.early && found.Free > 0 && found.Free < PollEvery {
 		w.early = true
 		return found.Free
@@ -151,7 +151,7 @@ func (w *waiter) pause(found Look, err error) time.Duration {
 	return PollEvery
 }
 
-// park has the waiter wait, and reports false when it was woken already.
+// park makes the waiter wait. It returns false if the waiter was woken already.
 func (w *waiter) park(pause time.Duration) bool {
 	n := w.lines
 	n.mu.Lock()
@@ -173,8 +173,8 @@ func (w *waiter) park(pause time.Duration) bool {
 	return true
 }
 
-// over tells whether the call has ended. A wait whose time is over leaves the line
-// with the next look.
+// over returns an error if the call has ended or the sidecar drains. If the time of the wait is over, it clears the
+// Heartbeat, so that the next attempt leaves the line.
 func (w *waiter) over() error {
 	switch err := w.ctx.Err(); {
 	case err != nil:
@@ -193,7 +193,7 @@ func (w *waiter) finish(err error) {
 }
 
 func (w *waiter) leave() {
-	w.deaf()
+	w.stopListen()
 	w.lines.leave(w)
 }
 
@@ -204,7 +204,7 @@ func (n *Lines) rouse(w *waiter) {
 	n.wake(w)
 }
 
-// wake has a waiter look again. It needs n.mu.
+// wake makes a waiter try again. It needs n.mu.
 func (n *Lines) wake(w *waiter) {
 	switch {
 	case w == nil:
@@ -217,7 +217,7 @@ func (n *Lines) wake(w *waiter) {
 	}
 }
 
-// drained reports whether nothing more is given out.
+// drained reports whether the sidecar drains.
 func (n *Lines) drained() bool {
 	select {
 	case <-n.draining:
@@ -227,7 +227,7 @@ func (n *Lines) drained() bool {
 	}
 }
 
-// drain tells all that wait, once nothing more is given out.
+// drain wakes all waiters once the sidecar drains; each then ends with coord.ErrDraining.
 func (n *Lines) drain() {
 	select {
 	case <-n.draining:

@@ -9,20 +9,20 @@ import (
 	"time"
 )
 
-// validity is when a grant of this TTL, sent at that time, can no longer be
-// relied on: 1 % for clocks that run at different speeds and 2 ms for Redis's
-// expiry, as Redlock reckons (https://redis.io/docs/latest/develop/use/patterns/distributed-locks/).
+// validity returns when a grant with this TTL, whose call was sent at that time, can no longer be
+// relied on. It subtracts 1 % for clocks that run at different speeds and 2 ms for the precision of Redis's
+// expiry, as Redlock does (https://redis.io/docs/latest/develop/use/patterns/distributed-locks/).
 func validity(sent time.Time, ttl time.Duration) time.Time {
 	return sent.Add(ttl - ttl/100 - 2*time.Millisecond)
 }
 
-// lossAt is when an unrenewed lease is told as lost: a little before its
-// validity ends, since the telling takes time too.
+// lossAt returns when a lease that was not renewed is reported lost: a little before its
+// validity ends, since the report takes time too.
 func (x *Lease) lossAt() time.Time {
 	return x.validUntil.Add(-min(x.TTL/20, 50*time.Millisecond))
 }
 
-// over is why it ends when its validity does.
+// over returns the reason of the loss when the validity of the lease ends.
 func (x *Lease) over() string {
 	switch {
 	case x.Fixed:
@@ -33,25 +33,25 @@ func (x *Lease) over() string {
 	return ReasonUnreachable
 }
 
-// renewAt is a third of the TTL after the last grant, up to a tenth earlier by
-// chance, so that what many sidecars took at once is not renewed at once.
+// renewAt returns when to renew a lease: a third of the TTL after the last grant, less a random part of up to
+// a tenth of that third, so that leases which many sidecars acquired at once are not renewed at once.
 func renewAt(sent time.Time, ttl time.Duration) time.Time {
 	return sent.Add(ttl/3 - rand.N(ttl/30+1))
 }
 
-// attemptTime bounds one renewal, so that a lost reply leaves time for two more.
+// attemptTime returns the time limit of one renewal. After a lost reply there is time for two more.
 func attemptTime(ttl time.Duration) time.Duration { return ttl / 5 }
 
-// retryDelay grows with the failures in a row, up to a sixth of the TTL.
+// retryDelay returns the time until the next try. It doubles with each failure in a row, up to a sixth of the TTL.
 func retryDelay(ttl time.Duration, failures int) time.Duration {
 	return min(ttl/30<<min(failures-1, 8), ttl/6)
 }
 
-// together is how much earlier than due a lease is renewed to share a pipeline.
+// together is how much earlier than due a lease may be renewed to share a pipeline.
 const together = 10 * time.Millisecond
 
-// run is the renewer: it sleeps until the next lease is due, and never waits
-// for Redis itself, so that a loss is told in time while a renewal hangs.
+// run is the renewer: it sleeps until the next lease is due. It runs renewals on other goroutines and never waits
+// for Redis itself, so that it reports losses in time while a renewal hangs.
 func (l *Leases) run() {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -77,7 +77,7 @@ func (l *Leases) run() {
 	}
 }
 
-// arm makes sure that the renewer looks at t. It needs l.mu.
+// arm makes sure that the renewer runs at t or earlier. It needs l.mu.
 func (l *Leases) arm(t time.Time) {
 	if !l.armed.IsZero() && !t.Before(l.armed) {
 		return
@@ -96,14 +96,14 @@ type batchKey struct {
 	order int
 }
 
-// batch is renewed in one pipeline.
+// batch is a number of leases that are renewed in one pipeline.
 type batch struct {
 	kind   Kind
 	leases []*Lease
 	holds  []Hold
 }
 
-// look takes what is due: the renewals to start, the leases whose time ran out,
+// look returns what is due: the renewals to start, the leases that are lost because their time is over,
 // and how long to sleep after that (negative = until woken).
 func (l *Leases) look(now time.Time) (batches []batch, lost []*Lease, wait time.Duration) {
 	l.mu.Lock()
@@ -111,14 +111,14 @@ func (l *Leases) look(now time.Time) (batches []batch, lost []*Lease, wait time.
 	groups := make(map[batchKey][]*Lease)
 	for len(l.due) > 0 {
 		x := l.due[0]
-		// Only a first try may come early: a retry keeps its distance.
+		// Only a first try may come early: a retry keeps its delay.
 		early := !x.renewing && !x.Fixed && x.ambiguous == nil && x.failures == 0
 		if x.next.After(now) && (!early || x.next.After(now.Add(together))) {
 			break
 		}
 		switch {
 		case x.ambiguous != nil:
-			l.drop(x) // its TTL is over, granted or not
+			l.drop(x) // its TTL is over, so Redis does not hold it, whether or not it was granted
 		case !now.Before(x.lossAt()):
 			l.drop(x)
 			lost = append(lost, x)
@@ -146,7 +146,7 @@ func (l *Leases) look(now time.Time) (batches []batch, lost []*Lease, wait time.
 	return batches, lost, max(0, l.armed.Sub(now))
 }
 
-// renew runs one batch and counts what became of each lease.
+// renew runs one batch and applies the outcome to each lease.
 func (l *Leases) renew(b batch) {
 	patience := attemptTime(b.holds[0].TTL)
 	for _, h := range b.holds {
@@ -159,7 +159,7 @@ func (l *Leases) renew(b batch) {
 	var lost []*Lease
 	var reasons []string
 	now := time.Now()
-	// One draw for all, so that what failed together is tried together again.
+	// One random number for all, so that renewals that failed together are tried together again.
 	spread := 0.8 + 0.4*rand.Float64()
 	l.mu.Lock()
 	for i, x := range b.leases {
@@ -188,8 +188,8 @@ func (l *Leases) renew(b batch) {
 	}
 }
 
-// renewed counts a renewal with this TTL. Only its owner's own word, of which
-// extend knows, shortens what Redis granted before. It needs l.mu.
+// renewed applies a renewal with this TTL. It does not shorten the validity: only a renewal by the owner may, and
+// Extend resets the validity for that. It needs l.mu.
 func (l *Leases) renewed(x *Lease, ttl time.Duration, r Renewal) {
 	x.failures, x.Final = 0, r.Final
 	if r.Final {
@@ -206,7 +206,7 @@ func (l *Leases) renewed(x *Lease, ttl time.Duration, r Renewal) {
 	l.arm(next)
 }
 
-// retry has a lease renewed again after a failure, before its validity ends. It
+// retry schedules another renewal of a lease after a failure, before its validity ends. It
 // needs l.mu.
 func (l *Leases) retry(x *Lease, now time.Time, spread float64) {
 	x.failures++
@@ -215,9 +215,9 @@ func (l *Leases) retry(x *Lease, now time.Time, spread float64) {
 	l.arm(next)
 }
 
-// Claim finds the lease of a token for a renewal by its owner, nil if no session
-// here holds it, once no other renewal of it is under way: one by the renewer, sent
-// with the TTL of before, would undo it. Extend, Lose or Unclaim has to follow.
+// Claim returns the lease of a token for a renewal by its owner, nil if no session of this sidecar holds it. It
+// waits until no other renewal of the lease is under way: one that the renewer has sent with the old TTL would undo
+// the owner's. Extend, Lose or Unclaim has to follow.
 func (l *Leases) Claim(ctx context.Context, id ID) (*Lease, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -244,15 +244,15 @@ func (l *Leases) Claim(ctx context.Context, id ID) (*Lease, error) {
 	}
 }
 
-// claimNow is Claim for callers that cannot wait. False = another renewal of the lease is
-// under way.
+// claimNow is Claim for callers that cannot wait. It returns false if another renewal of the lease
+// is under way.
 func (l *Leases) claimNow(id ID) (*Lease, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.claimFree(id)
 }
 
-// claimFree returns false with a lease that is being renewed. It needs l.mu.
+// claimFree claims a lease, or returns it with false if it is being renewed. It needs l.mu.
 func (l *Leases) claimFree(id ID) (x *Lease, free bool) {
 	x = l.bound[id]
 	switch {
@@ -277,12 +277,12 @@ func (l *Leases) Unclaim(x *Lease) {
 	}
 }
 
-// claimed reports whether a lease that claim returned is held still. It needs l.mu.
+// claimed reports whether a lease that Claim returned is still held. It needs l.mu.
 func (l *Leases) claimed(x *Lease) bool {
 	return x != nil && l.bound[x.ID] == x && x.ambiguous == nil && !x.Fixed
 }
 
-// rest ends a renewal. It needs l.mu.
+// rest marks the renewal of a lease as ended. It needs l.mu.
 func (x *Lease) rest() {
 	x.renewing = false
 	if x.rested != nil {
@@ -327,7 +327,7 @@ func (h *leaseHeap) Pop() any {
 func (h *leaseHeap) push(x *Lease)   { heap.Push(h, x) }
 func (h *leaseHeap) remove(x *Lease) { heap.Remove(h, x.at) }
 
-// move gives a lease in the heap another time.
+// move changes when the renewer looks at a lease in the heap.
 func (h *leaseHeap) move(x *Lease, next time.Time) {
 	x.next = next
 	heap.Fix(h, x.at)

@@ -9,12 +9,12 @@ import (
 // holdings are the leases of one session.
 type holdings struct {
 	leases map[*Lease]struct{}
-	// closed: nothing can be bound to it any more.
+	// closed: nothing can be bound to the session any more.
 	closed bool
-	done   chan struct{} // closed when everything was given back, or could not be
+	done   chan struct{} // closed when everything was given back, or the attempt to do so has ended
 }
 
-// Open starts a session, see NewSession. After Stop it is closed from the start.
+// Open starts a session, see coord.NewSession. After Stop the session is closed from the start.
 func (l *Leases) Open(id coord.Identity, lost func(coord.Loss)) *coord.Session {
 	s := coord.NewSession(id, lost)
 	l.mu.Lock()
@@ -42,8 +42,8 @@ func (l *Leases) Holding(s *coord.Session) bool {
 }
 
 // Close gives back everything the session holds, all at once, and returns when
-// that is done or ctx ends, which is therefore not the context of the connection
-// that just broke. What could not be given back in time is left to its TTL.
+// that is done or ctx ends. ctx must not be the context of the connection that broke, since that has
+// ended. Leases that could not be given back in time end at their TTL.
 // Nothing can be bound to a closed session.
 func (l *Leases) Close(ctx context.Context, s *coord.Session) {
 	l.closeAll(ctx, s)

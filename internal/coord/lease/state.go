@@ -1,18 +1,18 @@
 package lease
 
-// State is the state in which renew and release found a lease.
+// State is the state in which the scripts that renew and release find a lease.
 type State int64
 
-// What renew and release find, as the scripts return it.
+// The values of State, as the scripts return them.
 const (
-	// StateExpired: nobody holds it, and this token was its last owner or nobody knows.
+	// StateExpired: no token holds the lease, and this token did not release it last.
 	StateExpired State = 0
-	// StateOwned: this token held it, and what was asked is done.
+	// StateOwned: this token held the lease, and the script renewed or released it.
 	StateOwned State = 1
-	// StateNotOwner: someone else holds it.
+	// StateNotOwner: another token holds the lease.
 	StateNotOwner State = 2
-	// StateReleased: this token was its last owner and gave it back.
+	// StateReleased: no token holds the lease, and this token was the last to release it.
 	StateReleased State = 3
-	// StateMoved: this token holds it, bound to another session by a replay.
+	// StateMoved: this token holds the lease, but it is bound to another session, by a repeated request.
 	StateMoved State = 4
 )

@@ -14,12 +14,12 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/redis"
 )
 
-// What all nouns do that give out leases, around the scripts of their own.
+// What all nouns that give out leases do around their own scripts.
 
-// MakeToken is 128 random bits. With a request id it is made of the id and the
-// call instead, so that a retry through another sidecar has the same token.
-// That gives nothing away: whoever can name both can replay the call, and is
-// then answered the token anyway.
+// MakeToken returns a token of 128 random bits. For a call with a request id the token is a hash of the id and the
+// call's fingerprint instead, so that a repeated call through another sidecar has the same token.
+// That reveals nothing: a client that has both can repeat the call and gets the token in the
+// answer anyway.
 func MakeToken(c coord.Caller, noun, name string) string {
 	if c.RequestID == "" {
 		return rand.Text()
@@ -31,7 +31,7 @@ func MakeToken(c coord.Caller, noun, name string) string {
 }
 
 // Unbound gives back what was granted to a session that closed meanwhile, and returns the
-// error that says so.
+// error of the call.
 func (l *Leases) Unbound(ctx context.Context, x *Lease) error {
 	l.TakeBack(ctx, x.Hold())
 	return &coord.Error{
@@ -40,17 +40,18 @@ func (l *Leases) Unbound(ctx context.Context, x *Lease) error {
 	}
 }
 
-// TakeBack gives back one grant on its own time: the caller may be gone.
+// TakeBack gives back one grant. It goes on after ctx ends, since the caller may be gone.
 func (l *Leases) TakeBack(ctx context.Context, h Hold) {
 	l.GiveBack(context.WithoutCancel(ctx), []Hold{h})
 }
 
-// Unsure sees to a lease that may have been granted although the call failed,
-// and to the place in the line of a call that waited, empty for none. When nobody
-// else knows the token, since it was made here, or the caller cancelled, it is
-// given back now. The session, if it is to be bound to one, remembers it too: the
-// command may run after all, and a caller that knows the token, or repeats the
-// request, may still want it.
+// Unsure handles a call that failed with err: it gives up the ticket of its waiter, empty for none, and decides about a
+// lease that may have been granted although the reply was lost.
+//
+// Unsure gives such a lease back at once if the sidecar made the token and no caller can ask for the lease again,
+// since the call has no request id or its caller has gone. If the lease was to be bound to a session, the session
+// keeps it as ambiguous: the command may still run, and a caller that has the token, or repeats the request, may want
+// the lease. If that session has closed, the lease is given back at once.
 func (l *Leases) Unsure(ctx context.Context, c coord.Caller, x *Lease, made bool, waiter string, err error) {
 	maybe, abandoned := errors.Is(err, redis.ErrMaybeExecuted), false
 	h := Hold{ID: ID{Noun: x.Noun, Name: x.Name}, Kind: x.Kind, Waiter: waiter}
@@ -59,7 +60,7 @@ func (l *Leases) Unsure(ctx context.Context, c coord.Caller, x *Lease, made bool
 		h.Session = x.Session.ID
 	}
 	if maybe {
-		// What no session remembers is given back when the time is over, too.
+		// A lease that no session keeps is also given back if the call's deadline has passed.
 		over := errors.Is(ctx.Err(), context.Canceled) || x.Session == nil && ctx.Err() != nil
 		abandoned = made && (c.RequestID == "" || over)
 		if x.Session != nil {
@@ -75,20 +76,20 @@ func (l *Leases) Unsure(ctx context.Context, c coord.Caller, x *Lease, made bool
 		l.TakeBack(ctx, h)
 		return
 	}
-	// Once: a place that stays behind is taken out by a heartbeat.
+	// One try is enough: a heartbeat removes a ticket that is left behind.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), GiveBackTime)
 	defer cancel()
 	redis.Settle(ctx, err)
 	_ = x.Kind.GiveBackHeld(ctx, []Hold{h})
 }
 
-// LeftMS is the part of a TTL that has not passed since the call was sent, in
+// LeftMS returns the part of a TTL that has not passed since the call was sent, in
 // milliseconds, rounded down.
 func LeftMS(ttlMS int64, sent time.Time) int64 {
 	return max(0, coord.Millis(ttlMS)-time.Since(sent)).Milliseconds()
 }
 
-// CheckBound refuses to bind what has no session to be bound to.
+// CheckBound returns an error if a lease is to be bound to a session and the call has none.
 func CheckBound(c coord.Caller, bound bool, what string) error {
 	if bound && c.Session == nil {
 		return coord.Invalid("bind: this call has no session to bind the %s to; use ttl", what)
@@ -97,7 +98,7 @@ func CheckBound(c coord.Caller, bound bool, what string) error {
 }
 
 // NewLease makes the lease that a call asks for. An empty token is replaced by a new
-// one; bind says whether the lease is bound to the caller's session.
+// one. If bind is api.BindSession, the lease is bound to the caller's session.
 func NewLease(c coord.Caller, noun, name, token, bind string, ttlMS int64, k Kind) *Lease {
 	x := &Lease{ID: ID{noun, name, token}, TTL: coord.Millis(ttlMS), Kind: k}
 	if token == "" {
@@ -109,7 +110,7 @@ func NewLease(c coord.Caller, noun, name, token, bind string, ttlMS int64, k Kin
 	return x
 }
 
-// SessionID is that of the session it is bound to, empty for none.
+// SessionID returns the id of the session that the lease is bound to, empty for none.
 func (x *Lease) SessionID() string {
 	if x.Session == nil {
 		return ""
@@ -117,8 +118,7 @@ func (x *Lease) SessionID() string {
 	return x.Session.ID
 }
 
-// CheckHeld checks what the contract's tags do not of the params with which a lease is
-// asked for.
+// CheckHeld checks those params of an acquisition that the tags of the contract do not check.
 func CheckHeld(c coord.Caller, bind string, maxHoldMS int64, meta, what string) error {
 	if err := CheckBound(c, bind == api.BindSession, what); err != nil {
 		return err
@@ -150,8 +150,8 @@ const (
 	MaxTTL = 24 * time.Hour
 )
 
-// NotHeld returns the reason for a token that does not hold the lease. A caller that renews
-// a lease that was released is told that it has expired.
+// NotHeld returns the reason for a token that does not hold the lease. For a renewal of a lease that was
+// released it is ReasonExpired.
 func NotHeld(s State) string {
 	if s == StateNotOwner {
 		return ReasonNotOwner

@@ -10,10 +10,10 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
 )
 
-// topicForced is the broadcast that a lock was freed by force.
+// topicForced is the topic of the broadcast about a lock that was freed by force.
 const topicForced = "forced"
 
-// listing lists the locks that are held and in that state.
+// listing lists the locks that are held and, if state is api.StateWaited, have a waiting line.
 func (l *Locks) listing(state string) coord.Listing[api.LockEntry] {
 	return coord.Listing[api.LockEntry]{
 		Runner: l.runner, Method: api.LockList.Name, Pattern: l.keys.Pattern(kindLock),
@@ -38,11 +38,11 @@ func (l *Locks) List(ctx context.Context, _ coord.Caller, p *api.LockListParams)
 	return r, err
 }
 
-// ForceRelease frees a lock whoever holds it. Every sidecar is told, so that the
-// owner's asks at once what became of it and tells its session; one that does not
-// hear of it finds out by its next renewal. The next owner's fence is higher.
+// ForceRelease frees a lock, whichever token holds it. A broadcast makes the holder's sidecar renew the lock at
+// once, find it gone and report the loss to the session. A sidecar that misses the broadcast finds the loss by its next
+// renewal. The next owner's fence is higher.
 //
-// It leaves a line in the log, since what it does is to be accounted for.
+// It writes a warning to the log, for audits.
 func (l *Locks) ForceRelease(ctx context.Context, c coord.Caller, p *api.LockForceReleaseParams) (api.LockForceReleaseResult, error) {
 	if len(p.Reason) > lease.MaxMetaBytes {
 		return api.LockForceReleaseResult{}, coord.Invalid("reason: %d bytes are too many; give at most %d", len(p.Reason), lease.MaxMetaBytes)

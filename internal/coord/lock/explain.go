@@ -10,7 +10,7 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
 )
 
-// ExplainScript reads a lock and the line of those who wait for it.
+// ExplainScript reads a lock and its waiting line.
 var ExplainScript = lua.Define[ExplainIn, ExplainOut](files, lua.Source{
 	Name:       "lock_explain",
 	Idempotent: true,
@@ -22,7 +22,7 @@ type ExplainIn struct {
 	lease.LineKeys
 }
 
-// ExplainOut is the lock's state. The fields about the owner are zero when it is free.
+// ExplainOut is the lock's state. The fields about the owner are zero when the lock is free.
 type ExplainOut struct {
 	Held             bool
 	Fence, TTLMS     int64
@@ -30,12 +30,12 @@ type ExplainOut struct {
 	SinceMS          int64
 	Meta             string
 	Bound            bool  // to a session
-	MaxMS            int64 // when no renewal extends it any more; 0 = never
-	Waiting          int64 // places in the line, those of dead sidecars too until they come first
+	MaxMS            int64 // when its maximal hold ends, by Redis's clock: renewals do not go beyond; 0 = no maximum
+	Waiting          int64 // tickets in the waiting line, those of dead sidecars too until they come first
 	Standing         []lease.LineView
 }
 
-// Explain tells how a call that does not wait would be answered, and what is in its way.
+// Explain returns what lock.acquire would answer to a call that does not wait, and why.
 func (l *Locks) Explain(ctx context.Context, _ coord.Caller, p *api.LockGetParams) (api.LockExplainResult, error) {
 	key := l.keys.lock(p.Name)
 	out, err := lua.Run(ctx, l.runner, ExplainScript, ExplainIn{Lock: key, LineKeys: lease.LineKeysOf(key)}, lua.StoredReply{})
@@ -61,7 +61,7 @@ func (l *Locks) Explain(ctx context.Context, _ coord.Caller, p *api.LockGetParam
 	return r, nil
 }
 
-// explained is a sentence about a lock.
+// explained describes a lock in one sentence.
 func explained(name string, r api.LockExplainResult) string {
 	text := fmt.Sprintf("lock %s is free", name)
 	switch {
@@ -80,7 +80,7 @@ func explained(name string, r api.LockExplainResult) string {
 		return text + ": a call would acquire it"
 	}
 	if r.Waiting > 0 {
-		text += fmt.Sprintf("; %d waiting in line come before a call that comes now", r.Waiting)
+		text += fmt.Sprintf("; calls ahead in the waiting line: %d", r.Waiting)
 	}
 	return text
 }

@@ -1,8 +1,9 @@
 // Package lock is mutual exclusion: locks with owners, TTLs and fences.
 //
-// Its invariant: of one name at most one token is the owner, as Redis tells the time, and
-// the fences of its grants only grow. Who writes to a store that checks the fence is safe
-// even when its lock has ended without its knowledge.
+// Its invariant: at any time, by the clock of Redis, at most one token owns a name, and each new owner
+// of the name gets a higher fence than every owner before it. A holder may lose its lock without
+// noticing, for example while its process is paused. It therefore passes its fence with each write: a store
+// that rejects a fence lower than the highest it has seen rejects the writes of all former holders.
 package lock
 
 import (
@@ -18,11 +19,13 @@ import (
 // noun is the noun of a lock's leases, losses and metrics.
 const noun = "lock"
 
-// Locks are mutual exclusion with owners, TTLs and fencing tokens.
+// Locks is the lock noun: mutual exclusion with owners, TTLs and fences.
 //
-// A fence is made by the script that grants: it rises with every new owner and never
-// goes back, since a free lock is remembered with its fence, and the server's clock is
-// the least that a fence can be.
+// lock_acquire.lua makes the fence when it grants a lock that is free. The fence is the larger of two numbers: the
+// previous fence of the name plus 1, and the clock of Redis in microseconds. The first makes the fence rise when
+// the clock steps back: the key of a free lock is kept with its fence for a while. The second makes it rise when
+// the key is gone, because it expired or because Redis lost its data. An owner that acquires or renews again
+// keeps its fence.
 type Locks struct {
 	runner *lua.Runner
 	keys   keys
@@ -36,15 +39,15 @@ type Locks struct {
 
 type acquires = lease.Acquiring[api.LockAcquireParams, AcquireOut, api.LockAcquireResult, lockAcquisition]
 
-// New makes the lock noun. It hears of locks that are freed by force, through
-// the signals of the lines.
+// New makes the lock noun. It subscribes, by the signals of n, to the broadcast about locks
+// that are freed by force.
 func New(r *lua.Runner, k coord.Keys, l *lease.Leases, n *lease.Lines) *Locks {
 	keys := keys{k}
 	n.Signals.OnForget(func(topic, key string) {
 		if name, ok := keys.NameOf(key, kindLock); ok && topic == topicForced {
 			l.Hurry(noun, name)
 		}
-	}, func() {}) // what was missed meanwhile is found by the next renewals
+	}, func() {}) // nothing to do after missed broadcasts: the next renewals find the locks that are gone
 	locks := &Locks{runner: r, keys: keys, leases: l, lines: n}
 	locks.acquires = acquires{
 		Open: func(c coord.Caller, p *api.LockAcquireParams, a *lockAcquisition) error { return a.open(locks, c, p) },
@@ -56,7 +59,7 @@ func New(r *lua.Runner, k coord.Keys, l *lease.Leases, n *lease.Lines) *Locks {
 	return locks
 }
 
-// Methods are those of the noun.
+// Methods returns the methods of the noun.
 func (l *Locks) Methods() []coord.Method {
 	byName := coord.Named(noun, "name")
 	return []coord.Method{
@@ -70,22 +73,22 @@ func (l *Locks) Methods() []coord.Method {
 	}
 }
 
-// Acquire takes a lock, at once or in turn within its wait_ms. A token that holds it
-// already gets the same fence again.
+// Acquire acquires a lock, at once or by waiting in line for up to wait_ms. A token that already holds
+// the lock gets the same fence again.
 //
-// A repeated request id answers what became of its grant: a live one is bound
-// to the calling session, a dead one is not taken again.
+// A call with a repeated request id returns what became of the first grant: if it is still held, it is bound to the
+// calling session; if it has ended, the lock is not acquired again.
 func (l *Locks) Acquire(ctx context.Context, c coord.Caller, p *api.LockAcquireParams) (api.LockAcquireResult, error) {
 	return coord.Await(func(done func(api.LockAcquireResult, error)) { l.AcquireThen(ctx, c, p, done) })
 }
 
-// AcquireThen is Acquire for thousands of callers that wait: it returns when there
-// is nothing to do but wait, and done is called before, or later on another goroutine.
+// AcquireThen is Acquire without a blocked goroutine, so that thousands of calls can wait: it returns as soon as
+// the call has nothing to do but wait. done is called before it returns, or later on another goroutine.
 func (l *Locks) AcquireThen(ctx context.Context, c coord.Caller, p *api.LockAcquireParams, done func(api.LockAcquireResult, error)) {
 	l.acquires.Then(ctx, c, p, done)
 }
 
-// lockAcquisition is a call of Acquire. It implements lease.Terms.
+// lockAcquisition is one call of Acquire. It implements lease.Terms.
 type lockAcquisition struct {
 	lease.Acquisition[AcquireOut, api.LockAcquireResult]
 	lease.Untold[api.LockAcquireResult]
@@ -111,7 +114,7 @@ func (a *lockAcquisition) open(l *Locks, c coord.Caller, p *api.LockAcquireParam
 	return nil
 }
 
-// Ask implements lease.Terms, and so do those that follow.
+// Ask implements lease.Terms, as do the methods that follow.
 func (a *lockAcquisition) Ask(at lease.Place, run *lua.Asked) {
 	a.in.Waiter, a.in.HeartbeatMS = at.Waiter, at.Heartbeat.Milliseconds()
 	lua.Ask(a.runner, AcquireScript, a.in, a.once, lua.Patient, run)
@@ -149,7 +152,7 @@ func (a *lockAcquisition) Waited(r *api.LockAcquireResult, ms int64) bool {
 
 func lockBusy(v AcquireOut) api.LockAcquireResult {
 	if v.TTLMS == 0 && v.SinceMS == 0 {
-		// It is free, and those who wait for it come first.
+		// The lock is free, but calls in its waiting line come first.
 		return api.LockAcquireResult{Reason: lease.ReasonBusy, RetryAfterMS: lease.PollEvery.Milliseconds()}
 	}
 	return api.LockAcquireResult{
@@ -158,17 +161,18 @@ func lockBusy(v AcquireOut) api.LockAcquireResult {
 	}
 }
 
-// untilFree is when the holder's TTL is over: what it has left is rounded down.
+// untilFree returns the time until the holder's TTL ends. One millisecond is added because TTLMS is rounded down.
 func untilFree(v AcquireOut) time.Duration { return coord.Millis(v.TTLMS + 1) }
 
-// Replayed answers a request id whose grant was given before. The stored reply
-// is only a memory, so that the lock itself is asked, by token and fence. A live
-// grant is acquired again without the stored reply: for a token that holds the lock
-// this changes no fence, restarts the TTL and binds it to this session, so that
-// the give-back of the old one finds it moved. Between the two looks the old
-// session may still give it back; the second then took the lock anew, which
-// shows in the fence, and returns it: the answer to a replay is its own grant
-// or none.
+// Replayed answers a call whose request id has a stored reply. That reply is from the time of the first grant,
+// which may have ended since. Replayed therefore reads the lock and compares its token and fence with those of the
+// stored reply.
+//
+// If the grant is still held and the call binds it to a session, Replayed acquires the lock again without a request
+// id. For a token that holds the lock this keeps the fence, restarts the TTL and binds the lock to the calling
+// session; when the old session then tries to give the lock back, the script finds lease.StateMoved and changes
+// nothing. The old session may also release the lock between the read and the second acquire. That acquire is then a
+// new grant, with another fence, and Replayed gives it back: it returns the first grant or none.
 func (a *lockAcquisition) Replayed(ctx context.Context, was AcquireOut) (api.LockAcquireResult, error) {
 	x := a.Lease
 	op := "lock " + x.Name + ": replay"
@@ -205,8 +209,8 @@ func (a *lockAcquisition) Replayed(ctx context.Context, was AcquireOut) (api.Loc
 	return r, err
 }
 
-// Renew has a lock that the token holds, in whatever session, live so long from now
-// on, shorter or longer than before.
+// Renew sets the time that a lock has left to ttl_ms, which may shorten it, if the token holds the lock. The lock
+// may be bound to any session.
 func (l *Locks) Renew(ctx context.Context, c coord.Caller, p *api.LockRenewParams) (api.LockRenewResult, error) {
 	return l.renews.Run(ctx, c, p)
 }
@@ -229,7 +233,7 @@ func (l *Locks) renewing() lease.Renewing[api.LockRenewParams, RenewIn, RenewOut
 	}
 }
 
-// found is what a renewal found.
+// found returns what a renewal found, from the output of its script.
 func found(v RenewOut) lease.Renewal {
 	switch v.State {
 	case lease.StateOwned:
@@ -241,9 +245,9 @@ func found(v RenewOut) lease.Renewal {
 	}
 }
 
-// Release gives a lock back, in whatever session. It runs on its own time: a
-// caller that goes away does not stop it. Repeating it answers the same, since
-// the first reply may have been lost.
+// Release gives a lock back if the token holds it, bound to any session. It has a deadline of its own:
+// it goes on when its caller is gone. A repeated release returns the same result, since the first reply
+// may have been lost.
 func (l *Locks) Release(ctx context.Context, c coord.Caller, p *api.LockReleaseParams) (api.LockReleaseResult, error) {
 	return l.releases.Run(ctx, c, p)
 }
@@ -281,20 +285,20 @@ func (l *Locks) Get(ctx context.Context, _ coord.Caller, p *api.LockGetParams) (
 	}, nil
 }
 
-// RenewHeld implements Kind.
+// RenewHeld implements lease.Kind.
 func (l *Locks) RenewHeld(ctx context.Context, due []lease.Hold) []lease.Renewal {
 	return lease.RenewBy(ctx, l.runner, RenewScript, due, func(h lease.Hold) RenewIn {
 		return RenewIn{Lock: l.keys.lock(h.Name), Token: h.Token, TTLMS: h.TTL.Milliseconds(), Session: h.Session}
 	}, found)
 }
 
-// GiveBackHeld implements Kind. Whatever the scripts find, the holds are no
-// longer ours: only an error is worth another try.
+// GiveBackHeld implements lease.Kind. The states that the scripts return are not needed: in every state this sidecar
+// no longer holds the lock. Only an error is tried again.
 func (l *Locks) GiveBackHeld(ctx context.Context, gone []lease.Hold) []error {
 	return lease.GiveBackBy(ctx, l.runner, ReleaseScript, gone, l.release)
 }
 
-// release is the input of the script that gives back a lock, a ticket in its waiting
+// release returns the input of the script that gives back a lock, a ticket in its waiting
 // line, or both.
 func (l *Locks) release(h lease.Hold) ReleaseIn {
 	key := l.keys.lock(h.Name)

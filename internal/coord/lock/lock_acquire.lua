@@ -1,4 +1,4 @@
--- Grants a lock, or says who holds it and may give the caller a place in the line for it.
+-- Grants a lock, or returns its holder and gives a caller that waits a ticket in the lock's waiting line.
 -- USES clock lock line
 -- KEYS lock; line; heartbeats
 -- ARGV token; ttl_ms; session; client; instance; waiter; heartbeat_ms; max_hold_ms; meta
@@ -15,17 +15,18 @@ if lock.held and lock.token ~= token or not lock.held and not first then
   elseif waiter ~= '' then
     redis.call('ZREM', line_key, waiter)
   end
-  -- Whoever had it last is not in the way: the line is.
+  -- The lock is free and the waiting line is in the way: there is no holder to return.
   if not lock.held then return {first = first} end
   return {
     ttl_ms = lock_left_ms(lock), client = lock.client, instance = lock.instance, since_ms = math.floor(lock.since / 1000),
     first = first, meta = lock.meta,
   }
 end
+-- A new owner gets a new fence, higher than the last one and at least the clock; an owner that asks again keeps its own.
 if not lock.held then
   lock.fence, lock.ends, lock.since = math.max(lock.fence + 1, now), 0, now
   lock.max = max_hold_ms > 0 and now + max_hold_ms * 1000 or 0
-  -- The token owns again: that it was released before is no longer news.
+  -- last is the token that was released last. This one is the owner again, so it does not count as released.
   if lock.last == token then lock.last = '' end
   lock.held = true
 end

@@ -1,4 +1,4 @@
--- Reads a lock and the line of those who wait for it.
+-- Reads a lock and its waiting line.
 -- USES clock lock line line_view
 -- KEYS lock; line; heartbeats
 -- ARGV

@@ -1,4 +1,4 @@
--- Frees a lock whoever holds it, tells every sidecar, and whose turn it is. Repeated by its stored reply it frees nobody else's.
+-- Frees a lock, whichever token holds it, notifies all sidecars and wakes the next waiter. The stored reply keeps a repeated call from freeing the next owner's lock.
 -- USES clock lock line
 -- KEYS lock; line; heartbeats
 -- ARGV inboxes; channel
@@ -14,11 +14,11 @@ local found = {
   released = true, fence = lock.fence, client = lock.client, instance = lock.instance, since_ms = math.floor(lock.since / 1000),
   meta = lock.meta,
 }
--- Its token did not give it back: last stays.
+-- last is unchanged: the owner did not release the lock itself.
 lock_free(lock_key, lock)
 lock_remember(lock_key, lock)
 return found, true
 -- AFTER
--- Whatever was found: the messages of an earlier run may have been lost.
+-- The messages are sent in every case, since those of an earlier run may have been lost.
 redis.pcall('PUBLISH', channel, table.concat({'forced ', lock_key}))
 line_wake(line_key, heartbeats_key, inboxes)

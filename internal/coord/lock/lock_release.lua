@@ -1,4 +1,4 @@
--- Gives a lock back if the token holds it, gives up a place in the line, and tells whose turn it is.
+-- Releases a lock if the token holds it, removes a waiter from the waiting line, and wakes the next waiter if the lock is free.
 -- USES clock lock line
 -- KEYS lock; line; heartbeats
 -- ARGV token; session; waiter; inboxes

@@ -1,4 +1,4 @@
--- Renews a lock that the token holds; never revives one that expired or was released.
+-- Renews a lock that the token holds. It does not revive a lock that expired or was released.
 -- USES clock lock
 -- KEYS lock
 -- ARGV token; ttl_ms; session

@@ -29,19 +29,19 @@ func TestALockIsHeldFarBeyondItsTTL(t *testing.T) {
 	c := coordtest.OpenSession(t, s)
 	coordtest.Take(t, s, c.Caller(), coordtest.Bound("l", 3*time.Second))
 	l, seen := at("l"), make(map[string]bool)
-	// Seven renewals, each a second after the one before, are more than two TTLs.
+	// Seven renewals, one a second, take longer than two TTLs.
 	coordtest.Until(t, func() bool { seen[l.Field("until")] = true; return len(seen) > 7 })
 	require.Empty(t, c.Lost)
 	c.Close(t.Context())
 	require.Empty(t, l.Field("token"), "given back at once")
 }
 
-func TestALockDeletedByHandIsTold(t *testing.T) {
+func TestALockDeletedByHandIsReportedLost(t *testing.T) {
 	t.Parallel()
 	s, at := coordtest.OnRedis(t)
 	c := coordtest.OpenSession(t, s)
-	// It is renewed after a third of this; where no answer came within the rest, it
-	// would be unreachable.
+	// The lock is renewed after a third of its TTL. If Redis did not reply within the rest, the reason
+	// of the loss would be unreachable.
 	g := coordtest.Take(t, s, c.Caller(), coordtest.Bound("l", 9*time.Second))
 	require.NoError(t, at("l").Store.Del(t.Context(), at("l").Key).Err())
 	loss := c.Loss(t)
@@ -64,7 +64,7 @@ func TestTheFenceRisesThroughFlushAll(t *testing.T) {
 		require.NoError(t, store.FlushAll(t.Context()).Err())
 		second := coordtest.Take(t, s, coord.Caller{}, coordtest.Unbound("l", time.Minute))
 		require.Greater(t, coordtest.Number(t, second.Fence), coordtest.Number(t, first.Fence))
-		// The renewer's own renewal might come between the two, or too late.
+		// An explicit renewal, since the renewer's might run between the two steps, or too late.
 		renewed, err := s.Locks.Renew(t.Context(), c.Caller(), &api.LockRenewParams{Name: "l", Token: first.Token, TTLMS: time.Hour.Milliseconds()})
 		require.NoError(t, err)
 		require.Equal(t, api.LockRenewResult{Reason: "not_owner"}, renewed)
@@ -74,7 +74,7 @@ func TestTheFenceRisesThroughFlushAll(t *testing.T) {
 	}
 }
 
-func TestALockThatCannotBeRenewedIsTold(t *testing.T) {
+func TestALockThatCannotBeRenewedIsReportedLost(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
 	s := coordtest.New(t, luatest.Open(t, lua.Options{URL: server.URL()}), "p")
@@ -104,7 +104,7 @@ func TestACancelledAcquisitionIsGivenBack(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error, 1)
 		go func() { _, err := s.Locks.Acquire(ctx, c.Caller(), r); done <- err }()
-		coordtest.Until(t, func() bool { return l.Field("token") != "" }) // granted, and not answered
+		coordtest.Until(t, func() bool { return l.Field("token") != "" }) // granted, but its reply has not arrived
 		cancel()
 		way.Heal()
 		err := <-done
@@ -116,7 +116,7 @@ func TestACancelledAcquisitionIsGivenBack(t *testing.T) {
 	}
 }
 
-func TestAnUnansweredAcquisitionGoesWithItsSession(t *testing.T) {
+func TestAnUnansweredAcquisitionIsGivenBackWithItsSession(t *testing.T) {
 	t.Parallel()
 	prefix, way := redistest.Prefix(t), coordtest.ThroughProxy(t)
 	s := coordtest.New(t, luatest.Open(t, lua.Options{URL: way.URL()}), prefix)
@@ -134,7 +134,7 @@ func TestAnUnansweredAcquisitionGoesWithItsSession(t *testing.T) {
 		return err
 	}
 	err := unanswered()
-	// It may get a connection that is still being set up: then nothing was sent.
+	// The call may get a connection that is still being set up; then nothing was sent.
 	for tries := 0; tries < 20 && !strings.Contains(err.Error(), "may have been executed"); tries++ {
 		coordtest.RequireCode(t, err, api.Unavailable, "")
 		coordtest.Until(t, func() bool {
@@ -174,7 +174,7 @@ func TestAReplayThatRacesTheOldSessionsEndTakesNothing(t *testing.T) {
 		}
 		g := coordtest.Take(t, s, caller(old), coordtest.Bound("l", time.Minute))
 		require.False(t, g.Replayed)
-		// The stored reply answers, the lock is found alive; then the old connection ends.
+		// The stored reply is returned and the lock is found held; then the old connection ends.
 		before(3, func() { old.Close(context.Background()) })
 		again, err := s.Locks.Acquire(t.Context(), caller(heir), coordtest.Bound("l", time.Minute))
 		require.NoError(t, err)
@@ -186,7 +186,7 @@ func TestAReplayThatRacesTheOldSessionsEndTakesNothing(t *testing.T) {
 	})
 }
 
-func TestADrainingSidecarTakesNothingNew(t *testing.T) {
+func TestADrainingSidecarGrantsNothing(t *testing.T) {
 	t.Parallel()
 	s := coordtest.NewSystem(t, redis.Embedded).Sidecars[0]
 	c := coordtest.OpenSession(t, s)
@@ -217,7 +217,7 @@ func TestALockNeedsASessionToBeBoundTo(t *testing.T) {
 	require.Nil(t, g.HeldBy)
 }
 
-func TestARequestIDNeedNotBeSecretlyShared(t *testing.T) {
+func TestARequestIDNeedNotBeSecret(t *testing.T) {
 	t.Parallel()
 	s := coordtest.NewSystem(t, redis.Embedded).Sidecars[0]
 	tokens := make(map[string]bool)
@@ -258,7 +258,7 @@ func TestAFailedReleaseIsTriedAgainWhenTheSessionCloses(t *testing.T) {
 	store := goredis.NewClient(opt)
 	defer func() { require.NoError(t, store.Close()) }()
 	l := redistest.Stored{Store: store, Key: coordtest.LockKey(coord.NewKeys("p", ""), "l")}
-	// Redis answers nothing but errors to the script, as one that may not write does.
+	// Redis replies to the script with an error, as a server that must not write does.
 	require.NoError(t, store.ConfigSet(t.Context(), "min-replicas-to-write", "1").Err())
 	_, err = s.Locks.Release(t.Context(), c.Caller(), &api.LockReleaseParams{Name: "l", Token: g.Token})
 	coordtest.RequireCode(t, err, api.Unavailable, "redis")
@@ -269,9 +269,9 @@ func TestAFailedReleaseIsTriedAgainWhenTheSessionCloses(t *testing.T) {
 	coordtest.Until(t, func() bool { return l.Field("token") == "" })
 }
 
-// The commands of calls that were given up are still on their way when their
-// session closes: what it gives back must not overtake them.
-func TestAClosedSessionWaitsForWhatIsOnItsWay(t *testing.T) {
+// The commands of cancelled calls are still on their way to Redis when their session closes. The
+// releases that the session sends must not overtake them.
+func TestAClosedSessionReleasesAfterCommandsOnTheirWay(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
 	s := coordtest.New(t, luatest.Open(t, lua.Options{URL: server.URL()}), redistest.Prefix(t))
@@ -305,7 +305,7 @@ func TestAClosedSessionWaitsForWhatIsOnItsWay(t *testing.T) {
 	}
 }
 
-// A forced release whose reply was lost is repeated while the next one has the lock.
+// A forced release whose reply was lost is repeated while the next owner holds the lock.
 func TestAForcedReleaseIsRunOnce(t *testing.T) {
 	t.Parallel()
 	s, _ := coordtest.OnRedis(t)
@@ -323,7 +323,7 @@ func TestAForcedReleaseIsRunOnce(t *testing.T) {
 	require.Equal(t, second.Fence, now.Fence, "the next one keeps the lock")
 }
 
-// A free lock is not to be had while somebody alive stands in line for it.
+// A free lock is not granted to a newcomer while a live sidecar has a waiter in its line.
 func TestAFreeLockIsExplainedByItsLine(t *testing.T) {
 	t.Parallel()
 	s := coordtest.NewSystem(t, redis.Embedded).Sidecars[0]
@@ -344,7 +344,7 @@ func TestAFreeLockIsExplainedByItsLine(t *testing.T) {
 	require.Equal(t, []any{"busy", false, int64(1000), int64(1)}, []any{r.Decision, r.Held, r.RetryAfterMS, r.Waiting})
 	require.Equal(t, []api.ExplainLine{{Sidecar: "elsewhere", Waiting: 1, LeftMS: r.Line[0].LeftMS}}, r.Line)
 	require.Positive(t, r.Line[0].LeftMS)
-	require.Equal(t, "lock l is free; 1 waiting in line come before a call that comes now", r.Text)
+	require.Equal(t, "lock l is free; calls ahead in the waiting line: 1", r.Text)
 	refused, err := s.Locks.Acquire(t.Context(), coord.Caller{}, coordtest.Unbound("l", time.Minute))
 	require.NoError(t, err)
 	require.Equal(t, []any{false, "busy"}, []any{refused.Acquired, refused.Reason}, "as explained")

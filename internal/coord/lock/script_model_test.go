@@ -14,8 +14,8 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/luatest"
 )
 
-// modelLock is the lock as the spec words it: grants in order, and what became
-// of them. It keeps the history that the key does not.
+// modelLock is a plain model of a lock: its grants in order, and what became of each.
+// It keeps the whole history, which the key in Redis does not.
 type modelLock struct {
 	grants []modelGrant
 }
@@ -36,7 +36,7 @@ func (m *modelLock) last() *modelGrant {
 	return &m.grants[len(m.grants)-1]
 }
 
-// holder is the grant that is alive at now, nil when the lock is free.
+// holder returns the grant that is held at now, nil when the lock is free.
 func (m *modelLock) holder(now int64) *modelGrant {
 	if g := m.last(); g != nil && !g.released && !g.forced && g.ends > now {
 		return g
@@ -44,7 +44,7 @@ func (m *modelLock) holder(now int64) *modelGrant {
 	return nil
 }
 
-// lastToken is the newest token that was given back, none when it owned again since.
+// lastToken returns the token that was released last, empty if it has become the owner again since.
 func (m *modelLock) lastToken() string {
 	last := ""
 	for _, g := range m.grants {
@@ -58,7 +58,7 @@ func (m *modelLock) lastToken() string {
 	return last
 }
 
-// state is what renew and release should find.
+// state returns what renew and release should find.
 func (m *modelLock) state(now int64, token, session string) lease.State {
 	switch h := m.holder(now); {
 	case h != nil && h.token != token:
@@ -74,7 +74,7 @@ func (m *modelLock) state(now int64, token, session string) lease.State {
 	return lease.StateExpired
 }
 
-// hold extends a grant, up to what it may be held.
+// hold extends a grant, up to its maximal hold.
 func (g *modelGrant) hold(until int64) {
 	g.ends = max(g.ends, until)
 	if g.max > 0 {
@@ -82,7 +82,7 @@ func (g *modelGrant) hold(until int64) {
 	}
 }
 
-// final says that nothing extends it any more.
+// final reports whether no renewal extends the grant any more.
 func (g *modelGrant) final() bool { return g.max > 0 && g.ends == g.max }
 
 func (m *modelLock) acquire(now, ttl, maxHold int64, token, session, client string) lock.AcquireOut {
@@ -110,15 +110,15 @@ func (m *modelLock) acquire(now, ttl, maxHold int64, token, session, client stri
 	}
 }
 
-// lockRun is one random life of one lock and of its model.
+// lockRun is one random sequence of steps on a lock and on its model.
 type lockRun struct {
 	s        *luatest.Store
 	lock     string
 	m        modelLock
 	now      int64
 	back     int64 // how far the clock may still step back
-	forgets  int64 // when Redis drops the key, 0 = there is none
-	fence    int64 // the highest that was given
+	forgets  int64 // when Redis drops the key, 0 = there is no key
+	fence    int64 // the highest fence that was given out
 	timeline []string
 }
 
@@ -128,8 +128,8 @@ func (l *lockRun) say(format string, args ...any) {
 
 func (l *lockRun) story() string { return strings.Join(l.timeline, "\n") }
 
-// pass lets time go by, sometimes exactly to an end, and backwards by less in
-// all than a free lock is remembered.
+// pass moves the clock: forward, sometimes exactly to the end of a hold, or back. All steps back together are shorter
+// than the time for which the key of a free lock is kept.
 func (l *lockRun) pass(t *rapid.T) {
 	d := rapid.Int64Range(0, 20_000_000).Draw(t, "us")
 	switch h := l.m.last(); rapid.IntRange(0, 4).Draw(t, "how") {
@@ -191,7 +191,7 @@ func (l *lockRun) renew(t *rapid.T, token, session string, ttl int64) {
 	want := lock.RenewOut{State: l.m.state(l.now, token, session)}
 	if want.State == lease.StateOwned {
 		if session == "" {
-			l.m.last().ends = 0 // the owner's own word
+			l.m.last().ends = 0 // a renewal by the owner may shorten the hold
 		}
 		l.m.last().hold(l.now + ttl*1000)
 	}

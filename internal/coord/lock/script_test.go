@@ -73,10 +73,10 @@ func TestFencesRiseThroughFlushAll(t *testing.T) {
 	})
 }
 
-// TestAReplayLearnsWhatBecameOfItsGrant is what coord rests on: a stored grant
-// stays the stored reply, and lock_get tells alive, released and expired apart
-// by fence and last token.
-func TestAReplayLearnsWhatBecameOfItsGrant(t *testing.T) {
+// TestAReplayFindsWhatBecameOfItsGrant tests what Locks relies on for repeated requests: a grant remains
+// the stored reply, and the fence and the last token that lock_get returns show whether it is still held, was
+// released or has expired.
+func TestAReplayFindsWhatBecameOfItsGrant(t *testing.T) {
 	t.Parallel()
 	luatest.EachStore(t, func(t *testing.T, s *luatest.Store) {
 		key, l := s.Key("a"), lua.StoredReply{Key: s.Key("idem"), Fingerprint: "print"}

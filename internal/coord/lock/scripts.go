@@ -12,47 +12,47 @@ import (
 //go:embed *.lua
 var files embed.FS
 
-// AcquireScript grants a lock, or says who holds it. Repeated with the same token
-// it answers the same fence and restarts the TTL.
+// AcquireScript grants a lock, or returns its holder. Repeated with the same token
+// it returns the same fence and restarts the TTL.
 var AcquireScript = lua.Define[AcquireIn, AcquireOut](files, lua.Source{
 	Name:        "lock_acquire",
 	Idempotent:  true,
 	StoresReply: true,
 })
 
-// AcquireIn is one try to take a lock.
+// AcquireIn is one attempt to acquire a lock.
 type AcquireIn struct {
 	Lock string `lua:"key"`
 	lease.LineKeys
 	Token string
 	TTLMS int64
-	// Session is the id of the session it is bound to, empty when it is bound to its TTL.
+	// Session is the id of the session that the lock is bound to, empty when it is bound to its TTL.
 	Session          string
 	Client, Instance string
-	// Waiter is the caller's in the line, empty when it does not wait. With HeartbeatMS
-	// it gets or keeps a place for so long unless its sidecar sends a heartbeat; with 0 it
-	// leaves the line when it is not granted the lock.
+	// Waiter is the caller's id in the waiting line, empty when it does not wait. If the lock is not granted, Waiter
+	// gets or keeps its ticket, which lapses after HeartbeatMS unless its sidecar sends a heartbeat; with HeartbeatMS
+	// 0 it is removed from the line.
 	Waiter      string
 	HeartbeatMS int64
-	// MaxHoldMS is after how long no renewal extends it any more, counted from when
-	// the token became its owner; 0 = any renewal does.
+	// MaxHoldMS is the longest time that the token can hold the lock, counted from when it became the owner; renewals
+	// do not go beyond it. 0 = no maximum.
 	MaxHoldMS int64
-	Meta      string // shown with the owner
+	Meta      string // the caller's description of the hold, shown with the owner
 }
 
-// AcquireOut is a grant, or the present holder.
+// AcquireOut is a grant, or the current holder.
 type AcquireOut struct {
 	Acquired bool
 	// Fence is the grant's fence; 0 when it was not acquired.
 	Fence int64
-	// TTLMS is what the owner, or the present holder, has left, rounded down.
+	// TTLMS is what the new owner, or the current holder, has left, rounded down.
 	TTLMS            int64
 	Client, Instance string
 	SinceMS          int64
-	// First: nobody alive is before the caller in the line.
+	// First: no waiter of a live sidecar is before the caller in the line.
 	First bool
 	Meta  string // the owner's
-	// Final: no renewal extends the grant any more.
+	// Final: the maximal hold ends the grant, so no renewal extends it any more.
 	Final bool
 }
 
@@ -62,8 +62,8 @@ var RenewScript = lua.Define[RenewIn, RenewOut](files, lua.Source{
 	Idempotent: true,
 })
 
-// RenewIn extends one lock. A Session other than the stored one finds
-// lease.StateMoved; an empty Session matches any.
+// RenewIn extends one lock. If Session is not the stored one, the script returns lease.StateMoved and
+// changes nothing; an empty Session matches any.
 type RenewIn struct {
 	Lock    string `lua:"key"`
 	Token   string
@@ -76,30 +76,30 @@ type RenewOut struct {
 	State lease.State
 	Fence int64
 	TTLMS int64 // left, rounded down
-	// Final: no renewal extends it any more.
+	// Final: the maximal hold ends the lease, so no renewal extends it any more.
 	Final bool
 }
 
-// ReleaseScript gives a lock back if the token holds it, takes a waiter out of the
-// line, and wakes the next one if the lock is free: so it is also how a waiting
-// call is cancelled, whether or not the lock was granted to it meanwhile. The
-// key stays for a while with its fence and last token, so that fences never go
-// back and a replayed grant learns what became of it.
+// ReleaseScript releases a lock if the token holds it, removes a waiter from the waiting
+// line, and wakes the next waiter if the lock is free. It therefore also cancels a waiting
+// call, whether or not the lock was granted to that call meanwhile. The key is kept for a while
+// with its fence and the released token, so that fences never go back and a repeated request
+// finds what became of its grant.
 var ReleaseScript = lua.Define[ReleaseIn, lease.State](files, lua.Source{
 	Name:       "lock_release",
 	Returns:    []string{"state"},
 	Idempotent: true,
 })
 
-// ReleaseIn gives one lock back. A Session other than the stored one finds
-// lease.StateMoved and changes nothing; an empty Session matches any.
+// ReleaseIn gives one lock back. If Session is not the stored one, the script returns lease.StateMoved and
+// changes nothing; an empty Session matches any.
 type ReleaseIn struct {
 	Lock string `lua:"key"`
 	lease.LineKeys
 	Token   string // empty releases nothing
 	Session string
-	Waiter  string // that leaves the line, empty = none
-	// Inboxes is what the names of the sidecars' channels begin with.
+	Waiter  string // removed from the waiting line, empty = none
+	// Inboxes is the prefix of the names of the sidecars' channels.
 	Inboxes string
 }
 
@@ -122,21 +122,20 @@ type GetOut struct {
 	Client, Instance string
 	SinceMS          int64
 	Token            string
-	// LastToken is the last token that was released: a grant that is not held
-	// any more was released if this is its token, and expired if not. It never
-	// leaves coord.
+	// LastToken is the last token that was released: a grant that has ended was released
+	// if this is its token, and expired if not. It never leaves coord.
 	LastToken string
-	// Waiting counts the places in the line, those of dead sidecars too until
+	// Waiting counts the tickets in the waiting line, those of dead sidecars too until
 	// they come first.
 	Waiting int64
 	Meta    string // the owner's
-	// Final: no renewal extends it any more.
+	// Final: the maximal hold ends the lease, so no renewal extends it any more.
 	Final bool
 }
 
-// ForceReleaseScript frees a lock whoever holds it, tells every sidecar by the
-// broadcast "forced <key>", and wakes the next waiter. The fence stays, so that the
-// next owner's is higher.
+// ForceReleaseScript frees a lock, whichever token holds it, sends the broadcast "forced <key>"
+// to all sidecars, and wakes the next waiter. The fence is kept, so that the next owner's
+// is higher.
 var ForceReleaseScript = lua.Define[ForceReleaseIn, ForceReleaseOut](files, lua.Source{
 	Name:        "lock_force_release",
 	StoresReply: true,
@@ -146,12 +145,12 @@ var ForceReleaseScript = lua.Define[ForceReleaseIn, ForceReleaseOut](files, lua.
 type ForceReleaseIn struct {
 	Lock string `lua:"key"`
 	lease.LineKeys
-	// Inboxes is what the names of the sidecars' channels begin with, Channel that of
+	// Inboxes is the prefix of the names of the sidecars' channels, Channel the channel of
 	// the broadcast.
 	Inboxes, Channel string
 }
 
-// ForceReleaseOut says whose it was.
+// ForceReleaseOut is the holder whose lock was freed.
 type ForceReleaseOut struct {
 	Released         bool
 	Fence            int64
@@ -160,7 +159,7 @@ type ForceReleaseOut struct {
 	Meta             string
 }
 
-// SpanAttrs are the decision.
+// SpanAttrs returns the decision.
 func (o AcquireOut) SpanAttrs() []attribute.KeyValue {
 	decision := "busy"
 	if o.Acquired {

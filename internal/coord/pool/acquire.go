@@ -10,10 +10,10 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
 )
 
-// stickyFor is how long a name keeps its member beyond its last use.
+// stickyFor is how long after its last use a sticky name still gets the same member.
 const stickyFor = 24 * time.Hour
 
-// checkAsked checks what the contract's tags do not of the params of an acquisition.
+// checkAsked checks those params of an acquisition that the tags of the contract do not check.
 func checkAsked(c coord.Caller, p *api.PermitAcquireParams, what string) error {
 	if err := checkExclude(p.Exclude); err != nil {
 		return err
@@ -28,7 +28,7 @@ func checkExclude(members []string) error {
 	return checkTexts("exclude", members)
 }
 
-// memberScript is the script of a noun. That of a pool leaves the fields of a permit zero.
+// memberScript is the acquiring script of pools or of permits. For pools the fields of a permit remain zero.
 type memberScript interface {
 	// ask prepares a run, and read reads its outcome.
 	ask(in AcquireIn, once lua.StoredReply, run *lua.Asked)
@@ -36,20 +36,19 @@ type memberScript interface {
 }
 
 // memberAcquisition is a call that acquires a member, alone or with a permit. A call
-// that waits keeps nothing else: the inputs of scripts are made from it each time,
+// that waits keeps only this: the inputs of the script are made anew for each attempt,
 // since the keys alone take a kilobyte. It implements lease.Terms.
 type memberAcquisition struct {
 	lease.Acquisition[PermitAcquireOut, api.PermitAcquireResult]
 	*members
 	params *api.PermitAcquireParams // of a pool without rule, breaker and cost
-	terms  string                   // beyond rule and breaker, what makes members possible at different times
-	text   memberLease              // without its member
+	terms  string                   // the terms, beyond rule and breaker, on which it depends when a member is available
+	text   memberLease              // the text of the lease, its member not yet set
 	script memberScript
 	once   lua.StoredReply
 }
 
-// open has a script lease a member, once or in the caller's turn, for params that
-// were checked.
+// open prepares the acquisition for params that were checked.
 func (a *memberAcquisition) open(m *members, c coord.Caller, p *api.PermitAcquireParams, terms string, s memberScript) {
 	x := lease.NewLease(c, m.noun, p.Pool, "", p.Bind, p.LeaseMS, nil)
 	*a = memberAcquisition{
@@ -62,11 +61,11 @@ func (a *memberAcquisition) open(m *members, c coord.Caller, p *api.PermitAcquir
 	}
 	in := a.input()
 	a.Line, a.once = in.View.LineKeys, coord.StoredReply(in.Pool.State, c)
-	// A lease that is in doubt has no member yet, and leaves the line when it is given back.
+	// After a lost reply the lease's member is not known. Giving it back then also leaves the waiting line.
 	x.Token, x.Kind = a.text.String(), memberKind{m, in.View.LineKeys}
 }
 
-// Decided implements lease.Terms, and so do those that follow.
+// Decided implements lease.Terms, as do the methods that follow.
 func (a *memberAcquisition) Decided(ctx context.Context, r api.PermitAcquireResult, err error) {
 	a.leases.Tel.MemberDecided(ctx, a.noun, memberOutcome(r, err))
 }
@@ -76,7 +75,7 @@ func (a *memberAcquisition) Waited(r *api.PermitAcquireResult, ms int64) bool {
 	return r.Acquired
 }
 
-// memberOutcome is how an acquisition ended, for its metric.
+// memberOutcome returns how an acquisition ended, for its metric.
 func memberOutcome(r api.PermitAcquireResult, err error) string {
 	switch {
 	case err != nil:
@@ -88,7 +87,7 @@ func memberOutcome(r api.PermitAcquireResult, err error) string {
 	}
 }
 
-// input is the input of the scripts. Each scope, rule and policy has a waiting line of its own.
+// input returns the input of the script. Each combination of scope, rule and policy has a waiting line of its own.
 func (a *memberAcquisition) input() AcquireIn {
 	p, id := a.params, a.Caller.Identity()
 	in := AcquireIn{
@@ -108,7 +107,7 @@ func (a *memberAcquisition) Ask(at lease.Place, run *lua.Asked) {
 	a.script.ask(in, a.once, run)
 }
 
-// Read says that the script has to be run again for a pool of which little is known.
+// Read returns more if the script could not look at enough members in one run.
 func (a *memberAcquisition) Read(ctx context.Context, run *lua.Asked) (lease.Attempt[PermitAcquireOut], bool, error) {
 	out, err := a.script.read(ctx, run)
 	v := out.Value
@@ -117,8 +116,8 @@ func (a *memberAcquisition) Read(ctx context.Context, run *lua.Asked) (lease.Att
 	}, v.More, err
 }
 
-// name puts the member into the lease's text. Nothing is in doubt any more, so that
-// the line goes from its kind.
+// name puts the member into the lease's text. The lease is no longer ambiguous, so its kind
+// does not need the waiting line any more.
 func (a *memberAcquisition) name(member string) {
 	a.text.member = member
 	a.Lease.Token, a.Lease.Kind = a.text.String(), memberKind{members: a.members}
@@ -141,9 +140,9 @@ func (a *memberAcquisition) Refused(t lease.Attempt[PermitAcquireOut]) api.Permi
 	return api.PermitAcquireResult{DeniedBy: t.Value.Reason, RetryAfterMS: coord.WaitMS(t.Value.RetryUS), NextAtMS: t.Value.NextMS}
 }
 
-// Replayed answers a request id whose grant was given before. The stored reply is
-// only a memory, so that Redis is asked, by token: a live lease moves to this
-// session, so that the give-back of the old one finds it moved.
+// Replayed answers a call whose request id has a stored reply. That reply is from the time of the first
+// grant, which may have ended since, so Replayed renews the lease by its token. A lease that is still held moves to
+// the calling session; when the old session then tries to give it back, the script finds lease.StateMoved.
 func (a *memberAcquisition) Replayed(ctx context.Context, was PermitAcquireOut) (api.PermitAcquireResult, error) {
 	in := a.input()
 	a.name(was.ID)

@@ -21,7 +21,7 @@ func (p *Pools) Explain(ctx context.Context, _ coord.Caller, q *api.PoolExplainP
 	return p.explain(ctx, &api.PermitExplainParams{Pool: q.Pool, Scope: q.Scope, Exclude: q.Exclude, ID: q.ID}, ExplainIn{})
 }
 
-// Explain tells which member a permit would lease, or what keeps each.
+// Explain returns which member a permit would lease, and the reasons that keep the others.
 func (p *Permits) Explain(ctx context.Context, _ coord.Caller, q *api.PermitExplainParams) (r api.PoolExplainResult, _ error) {
 	t, err := p.terms(&api.PermitAcquireParams{Pool: q.Pool, Rule: q.Rule, Breaker: q.Breaker, Cost: q.Cost})
 	if err != nil {
@@ -47,8 +47,8 @@ func (p *Permits) Explain(ctx context.Context, _ coord.Caller, q *api.PermitExpl
 	return r, nil
 }
 
-// explain judges the members of a pool, some at a time: each counts once, as it is then. The caller puts the terms of a permit
-// into in.
+// explain judges the members of a pool, a page at a time: each counts once, with its state at that moment. For a permit the
+// caller sets the terms in in.
 func (m *members) explain(ctx context.Context, q *api.PermitExplainParams, in ExplainIn) (r api.PoolExplainResult, _ error) {
 	if err := checkExclude(q.Exclude); err != nil {
 		return r, err
@@ -104,7 +104,7 @@ func (j *judged) add(page ExplainOut) {
 	}
 }
 
-// sooner compares two waits of a script, of which -1 has no end.
+// sooner compares two waits of a script; -1 has no end.
 func sooner(a, b int64) int { return cmp.Compare(uint64(a), uint64(b)) }
 
 func (j *judged) result() api.PoolExplainResult {
@@ -137,16 +137,16 @@ func (j *judged) result() api.PoolExplainResult {
 	return r
 }
 
-// reasonEmpty: there is no member but excluded ones.
+// reasonEmpty: there are no members, or only excluded ones.
 const reasonEmpty = "empty"
 
-// kept has the words for a member that a reason keeps.
+// kept has the words for members that are not available, by reason.
 var kept = map[string]string{
 	lease.ReasonBusy: "leased", "cooling": "cooling down", "banned": "banned", "open": "behind an open breaker",
 	"limit": "out of tokens", "pause": "paused",
 }
 
-// explained is a sentence about an acquisition.
+// explained describes an acquisition in one sentence.
 func explained(noun string, q *api.PermitExplainParams, r api.PoolExplainResult) string {
 	of := "pool " + q.Pool
 	if noun == nounPermit {
@@ -169,7 +169,7 @@ func explained(noun string, q *api.PermitExplainParams, r api.PoolExplainResult)
 	case r.Members == 0:
 		return of + ": there is no member to be had; pool.put adds some"
 	case r.Free > 0:
-		return fmt.Sprintf("%s: %d waiting in line come before a call that comes now; %s", of, r.Waiting, because)
+		return fmt.Sprintf("%s: calls ahead in the waiting line: %d; %s", of, r.Waiting, because)
 	case r.Reasons[0].AfterMS < 0:
 		return fmt.Sprintf("%s: no member may be had, and no time changes that; %s", of, because)
 	default:

@@ -8,23 +8,23 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/coord/lease"
 )
 
-// Lasting are the kinds of keys that have no TTL: a pool is there until its members are removed.
+// Lasting are the kinds of keys without a TTL: a pool exists until its members are removed.
 var Lasting = []string{"pool:order", "pool:meta", "pool:changes", "pool:tokens", "pool:state", "st"}
 
-// keys are those of pools.
+// keys builds the keys of pools.
 type keys struct{ coord.Keys }
 
-// partOrder is the part of the key by which pools are found, since it is there as long as
-// there are members.
+// partOrder is the part of the key by which pools are listed: that key exists as long as the pool has
+// members.
 const (
 	kindPool  = "pool:"
 	partOrder = "order"
 )
 
-// pool is what a pool has besides its members' states, by part.
+// pool returns a key of a pool that is not about the state of its members, by its part.
 func (k keys) pool(pool, part string) string { return k.Key(coord.Escaped(pool), kindPool, part) }
 
-// keys are what a pool has, whatever is asked of it.
+// keys returns the keys of a pool that all its scripts share.
 func (k keys) poolKeys(pool string) Keys {
 	return Keys{
 		Order: k.pool(pool, partOrder), Meta: k.pool(pool, "meta"), Changes: k.pool(pool, "changes"), Members: k.members(pool),
@@ -32,16 +32,16 @@ func (k keys) poolKeys(pool string) Keys {
 	}
 }
 
-// used are the last uses and cooldowns of a pool's members in one scope.
+// used returns the key of the last uses and cooldowns of a pool's members in one scope.
 func (k keys) used(pool, scope string) string { return k.pool(pool, "used:"+coord.Escaped(scope)) }
 
-// sticky is the member that a name gets again in a scope.
+// sticky returns the key of the member that a sticky name gets again in a scope.
 func (k keys) sticky(pool, scope, name string) string {
 	return k.pool(pool, "sticky:"+coord.Escaped(scope)+":"+coord.Escaped(name))
 }
 
-// view is one view of a pool, of what that noun asks for in a scope, under a rule
-// and a breaker policy. Its terms are hashed: they are long, and nobody reads them.
+// view returns the keys of one view of a pool: for a noun in a scope, under a rule
+// and a breaker policy. The terms are hashed in the keys, since they are long.
 func (k keys) view(pool, noun string, of [3]string, terms string) ViewKeys {
 	id := noun + ":" + coord.Escaped(of[0]) + ":" + coord.Escaped(of[1]) + ":" + coord.Escaped(of[2])
 	sum := sha256.Sum256([]byte(terms))
@@ -51,10 +51,10 @@ func (k keys) view(pool, noun string, of [3]string, terms string) ViewKeys {
 	}
 }
 
-// members are the states of a pool's members: lease, use, failures, ban, pause.
+// members returns the key of the states of a pool's members: lease, use, failures, ban, pause.
 func (k keys) members(pool string) string { return k.Key(coord.Escaped(pool), "st", "") }
 
-// memberBuckets are the buckets of a pool's members under one rule.
+// memberBuckets returns the key of the buckets of a pool's members under one rule.
 func (k keys) memberBuckets(pool, rule string) string {
 	return k.Key(coord.Escaped(pool), "bk:", coord.Escaped(rule))
 }

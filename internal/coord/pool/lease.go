@@ -9,8 +9,8 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/coord/lease"
 )
 
-// renewing has a lease, in whatever session, live so long from now on, shorter or
-// longer than before.
+// renewing returns the method that sets the time that a lease has left, which may shorten it. The lease may
+// be bound to any session.
 func (m members) renewing() lease.Renewing[api.PoolRenewParams, RenewIn, RenewOut, api.PoolRenewResult] {
 	return lease.Renewing[api.PoolRenewParams, RenewIn, RenewOut, api.PoolRenewResult]{
 		Leases: m.leases, Runner: m.runner, Script: RenewScript, Found: found,
@@ -32,7 +32,7 @@ func (m members) renewing() lease.Renewing[api.PoolRenewParams, RenewIn, RenewOu
 	}
 }
 
-// found is what a renewal found.
+// found returns what a renewal found, from the output of its script.
 func found(v RenewOut) lease.Renewal {
 	switch v.State {
 	case lease.StateOwned:
@@ -44,8 +44,8 @@ func found(v RenewOut) lease.Renewal {
 	}
 }
 
-// releasedLease reads the lease that a release names. It checks what the contract's
-// tags do not.
+// releasedLease parses the lease that a release names. It checks what the tags of the contract
+// do not check.
 func (m *members) releasedLease(p *api.PoolReleaseParams) (memberLease, error) {
 	if p.UnbanAfterMS > 0 && p.Outcome != api.OutcomeBan {
 		return memberLease{}, coord.Invalid("unban_after_ms: given with the outcome %s; it is of ban alone", p.Outcome)
@@ -53,7 +53,7 @@ func (m *members) releasedLease(p *api.PoolReleaseParams) (memberLease, error) {
 	return parseLease(m.noun, p.Lease)
 }
 
-// releaseResult says what a release found, and what the member is since.
+// releaseResult returns what a release found, and the state of the member after it.
 func (m *members) releaseResult(ctx context.Context, did outcome, out ReleaseOut) api.PoolReleaseResult {
 	switch out.State {
 	case lease.StateOwned:
@@ -65,7 +65,7 @@ func (m *members) releaseResult(ctx context.Context, did outcome, out ReleaseOut
 	return api.PoolReleaseResult{Released: true, Reason: lease.ReasonReleased, State: out.Became, NextAtMS: out.NextMS}
 }
 
-// releaseIn is what gives a member back, with how it did if that is known.
+// releaseIn returns the input that gives a member back, with the outcome of its use if that is known.
 func (m *members) releaseIn(pool string, l memberLease) ReleaseIn {
 	return ReleaseIn{
 		Pool: m.keys.poolKeys(pool), Used: m.keys.used(pool, l.scope), LineKeys: lease.LineKeysOf(m.keys.pool(pool, "none")),
@@ -73,7 +73,7 @@ func (m *members) releaseIn(pool string, l memberLease) ReleaseIn {
 	}
 }
 
-// releaseOf is releaseIn with what the caller says of it.
+// releaseOf is releaseIn with the outcome that the caller reports.
 func (m *members) releaseOf(p *api.PoolReleaseParams, l memberLease) ReleaseIn {
 	in := m.releaseIn(p.Pool, l)
 	if p.Outcome != api.OutcomeCancelled {
@@ -83,14 +83,14 @@ func (m *members) releaseOf(p *api.PoolReleaseParams, l memberLease) ReleaseIn {
 	return in
 }
 
-// memberKind is how members are renewed and given back. The line is that of who
-// waited, and only of what is in doubt.
+// memberKind renews members and gives them back. Its waiting line is set only for an ambiguous lease, whose
+// call may still have a ticket in it.
 type memberKind struct {
 	*members
 	line lease.LineKeys
 }
 
-// RenewHeld implements Kind.
+// RenewHeld implements lease.Kind.
 func (k memberKind) RenewHeld(ctx context.Context, due []lease.Hold) []lease.Renewal {
 	return lease.RenewBy(ctx, k.runner, RenewScript, due, func(h lease.Hold) RenewIn {
 		l, _ := parseLease(k.noun, h.Token) // ours
@@ -101,8 +101,8 @@ func (k memberKind) RenewHeld(ctx context.Context, due []lease.Hold) []lease.Ren
 	}, found)
 }
 
-// GiveBackHeld implements Kind. Nobody says how the members did, so that nothing
-// of that is counted.
+// GiveBackHeld implements lease.Kind. The outcomes of using the members are not known, so none
+// is counted.
 func (k memberKind) GiveBackHeld(ctx context.Context, gone []lease.Hold) []error {
 	return lease.GiveBackBy(ctx, k.runner, ReleaseScript, gone, func(h lease.Hold) ReleaseIn {
 		l, _ := parseLease(k.noun, h.Token) // ours, or none

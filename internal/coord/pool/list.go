@@ -12,8 +12,8 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
 )
 
-// List reads a page of members, in the order in which they came. Pages are read one
-// after the other: who comes or goes meanwhile may be missing or be there still.
+// List returns a page of members, in the order in which they were added. Pages are read one
+// after the other: a member that is added or removed meanwhile may or may not be listed.
 func (p *Pools) List(ctx context.Context, _ coord.Caller, q *api.PoolListParams) (api.PoolListResult, error) {
 	var after int64
 	if q.Cursor != "" {
@@ -47,7 +47,7 @@ func (p *Pools) List(ctx context.Context, _ coord.Caller, q *api.PoolListParams)
 	}
 }
 
-// entryOf puts a member's view into words. Of several states the lease counts
+// entryOf converts a member's view to the type of the wire. If several states apply, the lease comes
 // first, then the ban.
 func entryOf(v MemberView, now int64) api.PoolEntry {
 	e := api.PoolEntry{
@@ -67,8 +67,8 @@ func entryOf(v MemberView, now int64) api.PoolEntry {
 	return e
 }
 
-// Stats counts the members, some at a time: each counts once, as it is then. Waiting
-// is how many stand in line in the scope for whichever member.
+// Stats counts the members, a page at a time: each counts once, with its state at that moment. Waiting
+// is the number of calls in the waiting line of the scope.
 func (p *Pools) Stats(ctx context.Context, _ coord.Caller, q *api.PoolStatsParams) (api.PoolStatsResult, error) {
 	v, err := p.count(ctx, q.Pool, q.Scope, 0)
 	if err != nil {
@@ -81,7 +81,7 @@ func (p *Pools) Stats(ctx context.Context, _ coord.Caller, q *api.PoolStatsParam
 
 func total(v StatsOut) int64 { return v.Live + v.Cooling + v.Banned + v.Free }
 
-// count counts the members of a pool, and names so many of their holders, in the order in which their leases end.
+// count counts the members of a pool, and returns at most that many of their holders, in the order in which their leases end.
 func (p *Pools) count(ctx context.Context, pool, scope string, most int64) (sum StatsOut, _ error) {
 	in := StatsIn{
 		Pool: p.keys.poolKeys(pool), Used: p.keys.used(pool, scope),
@@ -103,7 +103,7 @@ func (p *Pools) count(ctx context.Context, pool, scope string, most int64) (sum 
 	}
 }
 
-// firstToEnd are the holders, at most so many, whose leases end first.
+// firstToEnd returns the holders, at most that many, whose leases end first.
 func firstToEnd(all []Holder, most int64) []Holder {
 	slices.SortFunc(all, func(a, b Holder) int { return cmp.Or(cmp.Compare(a.LeftUS, b.LeftUS), strings.Compare(a.ID, b.ID)) })
 	return all[:min(len(all), int(most))]
@@ -116,17 +116,17 @@ func holders(all []Holder) (told []api.PoolHolder) {
 	return told
 }
 
-// listedHolders is how many holders of members a list names of each pool.
+// listedHolders is how many holders a list contains for each pool.
 const listedHolders = 3
 
-// Pools lists the pools that have members, as coord.Listing does.
+// Pools returns a page of the pools that have members, as coord.Listing does.
 func (p *Pools) Pools(ctx context.Context, _ coord.Caller, q *api.PoolPoolsParams) (r api.PoolPoolsResult, err error) {
 	r.Pools, r.Cursor, err = p.listing(q.State).Page(ctx, q.Cursor, q.Count)
 	return r, err
 }
 
-// listing counts one pool after the other, since all members of each are visited: what others
-// ask of Redis comes in between.
+// listing counts one pool after the other, since each visits all members of its pool. Other scripts
+// can then run in between.
 func (p *Pools) listing(state string) coord.Listing[api.PoolListed] {
 	return coord.Listing[api.PoolListed]{
 		Runner: p.runner, Method: api.PoolPools.Name, Pattern: p.keys.Pattern(kindPool + partOrder),

@@ -12,7 +12,7 @@ import (
 )
 
 // members is the part that pools and permits share: both lease members of a pool, and a
-// permit has more conditions.
+// permit adds conditions.
 type members struct {
 	noun   string
 	runner *lua.Runner
@@ -28,24 +28,24 @@ func newMembers(noun string, r *lua.Runner, k coord.Keys, l *lease.Leases, n *le
 	return m
 }
 
-// memberLease is what the text of a lease says, so that any sidecar can renew it
-// and give it back without having kept anything.
+// memberLease is the content of the text of a lease. The text has all that a sidecar needs to renew the lease
+// and give it back, so any sidecar can.
 type memberLease struct {
 	noun          string
-	token, member string // an empty member = it is not known which
+	token, member string // an empty member = not known
 	scope, rule   string
 }
 
-// leaseMarks begin the texts of each noun's leases. They are changed when the text
-// changes its meaning, since leases outlive rollouts.
+// leaseMarks are the prefixes of the texts of each noun's leases. A change of the text's meaning needs a new
+// prefix, since leases outlive rollouts.
 var leaseMarks = map[string]string{nounPool: "p1", nounPermit: "m1"}
 
-// String is the lease as its owner sees it. Texts of the user's come last.
+// String returns the text of the lease, which its owner gets. The parts that users chose come last.
 func (m memberLease) String() string {
 	return fmt.Sprintf("%s.%s.%d.%d.%s%s%s", leaseMarks[m.noun], m.token, len(m.scope), len(m.rule), m.scope, m.rule, m.member)
 }
 
-// parseLease reads what a caller says a lease is.
+// parseLease parses the text of a lease that a caller sent.
 func parseLease(noun, text string) (memberLease, error) {
 	bad := coord.Invalid("lease: this is not one of %s.acquire; give the lease as it was answered there", noun)
 	parts := strings.SplitN(text, ".", 5)

@@ -11,37 +11,37 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
 )
 
-// nounPermit is the noun of permits' leases, losses and metrics.
+// nounPermit is the noun of the leases, losses and metrics of permits.
 const nounPermit = "permit"
 
-// MemberRules are the rules as permits use them: each member of a pool has a bucket of
+// MemberRules are the rules that permits use: each member of a pool has a bucket of
 // its own under a rule.
 type MemberRules interface {
-	// MemberTerms returns the bands that permits under a rule go by. The error says that
-	// there is no such rule, or why permits cannot use it.
+	// MemberTerms returns the bands of permits under a rule. It returns an error if there is
+	// no such rule, or permits cannot use it.
 	MemberTerms(rule string) (coord.MemberTerms, error)
 	// MemberLimit returns the limit of one member under a rule, with the same errors.
 	MemberLimit(rule, member string) (coord.MemberLimit, error)
 	// MemberPause returns for how long an HTTP status pauses a member; 0 = it does not.
-	// retryAfter is how long the server asks for: 0 = it does not say, negative = not
-	// at all.
+	// retryAfter is how long the server asks clients to wait: 0 = it gave no time, negative = it asks for
+	// no wait.
 	MemberPause(rule string, status int64, retryAfter time.Duration) time.Duration
-	// Label is the rule's name for metrics, if it is in force.
+	// Label returns the rule's name for metrics, if the rule is in force.
 	Label(rule string) string
 }
 
-// MemberBreakers are the breakers of pools' members, as permits use them.
+// MemberBreakers are the breakers of pool members that permits use.
 type MemberBreakers interface {
-	// MemberPolicy is a policy as scripts take it, and what tells it from others of
+	// MemberPolicy returns a policy in the form of scripts, and what distinguishes it from others of
 	// its name. The error is NotFound.
 	MemberPolicy(name, pool string) (text, terms string, err error)
 	// MemberJitter returns a random factor for the time of an opening, in thousandths.
 	MemberJitter() int64
-	// MemberChanged hears of a breaker that a permit changed.
+	// MemberChanged is called after a permit changed the state of a breaker.
 	MemberChanged(ctx context.Context, pool, member, was, is string)
 }
 
-// PermitsOptions are what the noun is made of.
+// PermitsOptions are the arguments of NewPermits.
 type PermitsOptions struct {
 	Runner   *lua.Runner
 	Keys     coord.Keys
@@ -51,8 +51,8 @@ type PermitsOptions struct {
 	Lines    *lease.Lines
 }
 
-// Permits are members of pools that may be used now: pool, breaker and bucket
-// decide in one step.
+// Permits is the permit noun: members of pools that may be used now. Pool, breaker and bucket
+// decide in one script.
 type Permits struct {
 	members
 	rules    MemberRules
@@ -79,8 +79,8 @@ func NewPermits(o PermitsOptions) *Permits {
 	return p
 }
 
-// Methods are those of the noun. A pool's members are ordered with those that permits
-// have of them.
+// Methods returns the methods of the noun. Their calls on a connection keep their order together with those of the pool
+// noun that name the same pool.
 func (p *Permits) Methods() []coord.Method {
 	byPool := coord.Named(nounPool, "pool")
 	return []coord.Method{
@@ -91,15 +91,15 @@ func (p *Permits) Methods() []coord.Method {
 	}
 }
 
-// Acquire leases the first member in the order of their last use that is free,
-// that its breaker lets pass and whose bucket has the cost, and takes all three.
+// Acquire leases the least recently used member that is free, whose breaker allows a call and whose
+// bucket has the cost. It takes the member, a probe if the breaker is half open, and the cost.
 //
-// A repeated request id answers what became of its grant, as of a pool.
+// A call with a repeated request id returns what became of the first grant, as for a pool.
 func (p *Permits) Acquire(ctx context.Context, c coord.Caller, q *api.PermitAcquireParams) (api.PermitAcquireResult, error) {
 	return coord.Await(func(done func(api.PermitAcquireResult, error)) { p.AcquireThen(ctx, c, q, done) })
 }
 
-// AcquireThen is Acquire for a caller that does not block: done is called when the call is
+// AcquireThen is Acquire without a blocked goroutine: done is called when the call is
 // answered, before AcquireThen returns or later.
 func (p *Permits) AcquireThen(ctx context.Context, c coord.Caller, q *api.PermitAcquireParams, done func(api.PermitAcquireResult, error)) {
 	p.acquires.Then(ctx, c, q, done)
@@ -117,14 +117,14 @@ func (p *Permits) open(c coord.Caller, q *api.PermitAcquireParams, a *memberAcqu
 	return nil
 }
 
-// permitTerms are those of PermitAcquireIn that are a permit's own.
+// permitTerms are the fields of PermitAcquireIn that only permits have.
 type permitTerms struct {
 	runner *lua.Runner
 	coord.MemberTerms
 	buckets string
 	cost    int64
-	// policy is that of the breakers for the scripts, numbers what tells it from
-	// others of its name; empty = they are not asked.
+	// policy is the breakers' policy for the scripts, numbers what distinguishes it from
+	// others of its name; empty = breakers are not used.
 	policy, numbers string
 }
 
@@ -143,12 +143,12 @@ func (t *permitTerms) read(ctx context.Context, run *lua.Asked) (lua.Outcome[Per
 	return lua.Answer(ctx, t.runner, PermitAcquireScript, run)
 }
 
-// text tells apart what makes members possible at different times.
+// text identifies the terms on which it depends when a member is available.
 func (t *permitTerms) text() string {
 	return fmt.Sprintf("%d %d %s %s", t.cost, t.Revision, t.Signature, t.numbers)
 }
 
-// terms are the conditions, beyond being free, that a member has to meet.
+// terms returns the conditions, beyond being free, that a member has to meet.
 func (p *Permits) terms(q *api.PermitAcquireParams) (*permitTerms, error) {
 	t := &permitTerms{runner: p.runner, cost: q.Cost, buckets: p.keys.memberBuckets(q.Pool, q.Rule)}
 	var err error
@@ -165,8 +165,8 @@ func (p *Permits) terms(q *api.PermitAcquireParams) (*permitTerms, error) {
 	return t, nil
 }
 
-// Renew has a permit, in whatever session, live so long from now on, shorter or
-// longer than before. A probe stays out as long.
+// Renew sets the time that a permit has left, which may shorten it. The permit may be bound to any session. Its probe
+// lasts as long.
 func (p *Permits) Renew(ctx context.Context, c coord.Caller, q *api.PermitRenewParams) (api.PoolRenewResult, error) {
 	return p.renews.Run(ctx, c, (*api.PoolRenewParams)(q))
 }

@@ -8,10 +8,10 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
 )
 
-// What the methods of ratelimit do whose params name a pool: the key is a member, and
-// the limit is its bucket under the rule that permits of it are acquired by.
+// The methods of ratelimit for calls whose params name a pool. Their key is a member, and
+// their limit is the member's bucket under a rule, which permits charge too.
 
-// checkMember refuses what the bucket of a member does not have.
+// checkMember returns an error for params that are not possible for the bucket of a member.
 func checkMember(group, algorithm string, limits []api.Band) error {
 	switch {
 	case group != "":
@@ -23,7 +23,7 @@ func checkMember(group, algorithm string, limits []api.Band) error {
 	}
 }
 
-// memberBucket is the bucket of a member under a rule.
+// memberBucket returns the bucket of a member under a rule.
 func (p *Permits) memberBucket(pool, id, rule string) (in RatelimitMemberIn, lim coord.MemberLimit, err error) {
 	if rule == "" {
 		return in, nil, coord.Invalid("rule: missing; with pool, name the rule that permits of it are acquired by")
@@ -38,8 +38,8 @@ func (p *Permits) memberBucket(pool, id, rule string) (in RatelimitMemberIn, lim
 	return in, lim, nil
 }
 
-// Charge carries out ratelimit.acquire for a member, whoever has it; with peek it only
-// looks, as ratelimit.peek.
+// Charge carries out ratelimit.acquire for a member, leased or not; with peek it carries out
+// ratelimit.peek and charges nothing.
 func (p *Permits) Charge(ctx context.Context, c coord.Caller, q *api.RatelimitParams, peek bool) (api.RatelimitResult, error) {
 	if err := checkMember(q.Group, q.Algorithm, q.Limits); err != nil {
 		return api.RatelimitResult{}, err
@@ -85,7 +85,7 @@ func (p *Permits) Forget(ctx context.Context, _ coord.Caller, q *api.RatelimitRe
 	return api.RatelimitResetResult{Reset: out.Value.Admitted()}, nil
 }
 
-// Pause carries out ratelimit.pause for a member: it holds up permits of it.
+// Pause carries out ratelimit.pause for a member: no permits of it are given out meanwhile.
 func (p *Permits) Pause(ctx context.Context, _ coord.Caller, q *api.RatelimitPauseParams) (api.RatelimitPauseResult, error) {
 	if err := checkMember(q.Group, "", nil); err != nil {
 		return api.RatelimitPauseResult{}, err
@@ -116,8 +116,8 @@ func (p *Permits) Resume(ctx context.Context, _ coord.Caller, q *api.RatelimitRe
 	return api.RatelimitResumeResult{Resumed: out.Changed}, err
 }
 
-// Answered carries out ratelimit.report for a member: it is paused for what its remote
-// server answered, as Report does with a permit.
+// Answered carries out ratelimit.report for a member: it pauses the member as the answer of its remote
+// server requires, as Report does for a permit.
 func (p *Permits) Answered(ctx context.Context, _ coord.Caller, q *api.RatelimitReportParams) (api.RatelimitReportResult, error) {
 	if err := checkMember(q.Group, "", nil); err != nil {
 		return api.RatelimitReportResult{}, err

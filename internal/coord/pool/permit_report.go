@@ -10,14 +10,14 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
 )
 
-// Report gives a permit's member back and tells its breaker, its cooldown and its
-// pause how the work went. It runs on its own time, and repeating it answers the
-// same and counts once.
+// Report gives a permit's member back and applies the outcome of its use to the member's breaker, cooldown and
+// pause. It has a deadline of its own: it goes on when its caller is gone. A repeated report returns the
+// same result and counts once.
 func (p *Permits) Report(ctx context.Context, c coord.Caller, q *api.PermitReportParams) (api.PermitReportResult, error) {
 	return p.reports.Run(ctx, c, q)
 }
 
-// reported is what an answer of report needs of its call.
+// reported is what Report keeps of a call to make its result.
 type reported struct {
 	pool, rule, member string
 	outcome            outcome
@@ -74,7 +74,7 @@ func (p *Permits) reported(
 	}, nil
 }
 
-// heard translates the outcome of a permit into one of its breaker.
+// heard converts the outcome of a permit to one for its breaker.
 func heard(outcome string) string {
 	switch outcome {
 	case api.OutcomeOK:

@@ -1,9 +1,9 @@
-// Package pool is pools of identities: members that are leased one at a time, with
-// cooldowns, bans and stickiness; and permits, which are members that may be used now,
-// since their breaker lets them pass and their bucket has the cost.
+// Package pool is pools of identities: members of which each is leased to one caller at a time, with
+// cooldowns, bans and stickiness; and permits: leases of members whose breaker allows a call
+// and whose bucket has the cost.
 //
-// Its invariant: a member is leased to one token at a time, and a permit takes member,
-// probe and cost in one script or none of them. Rules and breakers are given to it by
+// Its invariant: a member is leased to one token at a time, and a permit takes its member,
+// its probe and its cost in one script or none of them. The package gets rules and breakers by
 // interfaces (MemberRules, MemberBreakers).
 package pool
 
@@ -18,10 +18,10 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
 )
 
-// nounPool is the noun of a pool member's leases, losses and metrics.
+// nounPool is the noun of the leases, losses and metrics of pool members.
 const nounPool = "pool"
 
-// Pools are named members of which each is one caller's at a time.
+// Pools is the pool noun: named members, of which each is leased to one caller at a time.
 type Pools struct {
 	members
 	releases coord.Halved[api.PoolReleaseParams, api.PoolReleaseResult]
@@ -39,8 +39,8 @@ const (
 	maxMembers = 1000
 	// What one run of a script takes of them; it touches several things for each.
 	removeAtOnce, listAtOnce, countAtOnce = 500, 250, 500
-	// maxPageBytes is about how much of ids and metas one page has, so that no client
-	// takes it for a reply that is too long.
+	// maxPageBytes bounds the ids and metas of one page, approximately, so that no client
+	// rejects it as a reply that is too long.
 	maxPageBytes = 1 << 20
 )
 
@@ -52,7 +52,7 @@ const (
 	MemberBanned  = "banned"
 )
 
-// Methods are those of the noun.
+// Methods returns the methods of the noun.
 func (p *Pools) Methods() []coord.Method {
 	byPool := coord.Named(nounPool, "pool")
 	return []coord.Method{
@@ -76,7 +76,7 @@ func (p *Pools) Put(ctx context.Context, _ coord.Caller, q *api.PoolPutParams) (
 	if err := checkMembers("members", len(q.Members)); err != nil {
 		return api.PoolPutResult{}, err
 	}
-	// All in one run: a refusal leaves nothing behind.
+	// All members are added in one run of the script, so that a refusal adds none.
 	in := PutIn{Pool: p.keys.poolKeys(q.Pool), Most: api.MaxPoolMembers, Inboxes: p.keys.Inboxes()}
 	for _, m := range q.Members {
 		in.List = append(in.List, m.ID, m.Meta)
@@ -92,8 +92,8 @@ func (p *Pools) Put(ctx context.Context, _ coord.Caller, q *api.PoolPutParams) (
 	return api.PoolPutResult{Added: out.Value.Added, Total: out.Value.Total}, nil
 }
 
-// Remove takes 1 to 1,000 members out of a pool and forgets their state. Who has
-// one is told when it renews.
+// Remove removes 1 to 1,000 members from a pool, with their state. The holder of a removed member
+// finds out when it renews.
 func (p *Pools) Remove(ctx context.Context, _ coord.Caller, q *api.PoolRemoveParams) (api.PoolRemoveResult, error) {
 	if err := checkMembers("ids", len(q.IDs)); err != nil {
 		return api.PoolRemoveResult{}, err
@@ -130,13 +130,13 @@ func checkTexts(field string, list []string) error {
 }
 
 // Ban takes a member out of use for a time, or with 0 until Unban, and reports
-// whether it was not so before. Who has it keeps it until it is given back.
+// whether that changed anything. A holder keeps the member until it is given back.
 func (p *Pools) Ban(ctx context.Context, _ coord.Caller, q *api.PoolBanParams) (api.PoolBanResult, error) {
 	return p.ban(ctx, "ban", BanIn{Member: q.ID, Ban: true, ForMS: q.ForMS}, q.Pool)
 }
 
-// Unban lifts the ban of a member, and forgets its failures and cooldowns. It
-// reports whether there was anything to lift.
+// Unban lifts the ban of a member, and resets its failures and cooldowns. It
+// reports whether that changed anything.
 func (p *Pools) Unban(ctx context.Context, _ coord.Caller, q *api.PoolUnbanParams) (api.PoolBanResult, error) {
 	return p.ban(ctx, "unban", BanIn{Member: q.ID}, q.Pool)
 }
@@ -153,8 +153,8 @@ func (p *Pools) ban(ctx context.Context, verb string, in BanIn, pool string) (ap
 	return api.PoolBanResult{Changed: out.Value.Changed}, nil
 }
 
-// Touched has the pool look at a member again that may be possible earlier than it
-// believes, since its breaker was changed from outside.
+// Touched makes the views of a pool judge a member again. It is called after a change of the member's breaker by another
+// script, since the member may be available earlier than the views have it.
 func (p *Pools) Touched(ctx context.Context, pool, member string) error {
 	_, err := lua.Run(ctx, p.runner, TouchScript, TouchIn{
 		Pool: p.keys.poolKeys(pool), Member: member, Inboxes: p.keys.Inboxes(),
@@ -162,7 +162,7 @@ func (p *Pools) Touched(ctx context.Context, pool, member string) error {
 	return err
 }
 
-// noMember says that what a parameter names is no member.
+// noMember returns the error of a parameter that does not name a member.
 func noMember(field string) *coord.Error {
 	return coord.NotFound("%s: the pool has no such member; pool.list shows those that there are", field)
 }
@@ -170,13 +170,13 @@ func noMember(field string) *coord.Error {
 // Acquire leases the least recently used member that is not leased, cooling or
 // banned.
 //
-// A repeated request id answers what became of its grant: a live one is bound to
-// the calling session, a dead one is not taken again.
+// A call with a repeated request id returns what became of the first grant: if it is still held, it is bound to the
+// calling session; if it has ended, no member is acquired again.
 func (p *Pools) Acquire(ctx context.Context, c coord.Caller, q *api.PoolAcquireParams) (api.PoolAcquireResult, error) {
 	return coord.Await(func(done func(api.PoolAcquireResult, error)) { p.AcquireThen(ctx, c, q, done) })
 }
 
-// AcquireThen is Acquire for a caller that does not block: done is called when the call is
+// AcquireThen is Acquire without a blocked goroutine: done is called when the call is
 // answered, before AcquireThen returns or later.
 func (p *Pools) AcquireThen(ctx context.Context, c coord.Caller, q *api.PoolAcquireParams, done func(api.PoolAcquireResult, error)) {
 	ask := &api.PermitAcquireParams{
@@ -210,15 +210,15 @@ func (s poolScript) read(ctx context.Context, run *lua.Asked) (lua.Outcome[Permi
 	}, err
 }
 
-// Renew has a lease, in whatever session, live so long from now on, shorter or
-// longer than before.
+// Renew sets the time that a lease has left, which may shorten it. The lease may be bound to
+// any session.
 func (p *Pools) Renew(ctx context.Context, c coord.Caller, q *api.PoolRenewParams) (api.PoolRenewResult, error) {
 	return p.renews.Run(ctx, c, q)
 }
 
-// Release gives a member back and says how it did, in whatever session. It runs on
-// its own time: a caller that goes away does not stop it. Repeating it answers the
-// same, since the first reply may have been lost.
+// Release gives a member back, bound to any session, and records the outcome of its use. It has a deadline of
+// its own: it goes on when its caller is gone. A repeated release returns the same result, since the first
+// reply may have been lost.
 func (p *Pools) Release(ctx context.Context, c coord.Caller, q *api.PoolReleaseParams) (api.PoolReleaseResult, error) {
 	return p.releases.Run(ctx, c, q)
 }
@@ -240,5 +240,5 @@ func (p *Pools) releasing() lease.Giving[api.PoolReleaseParams, ReleaseIn, Relea
 	}
 }
 
-// outcome is how a member did, as its caller said.
+// outcome is the outcome of using a member, as the caller reports it.
 type outcome string

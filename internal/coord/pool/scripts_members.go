@@ -6,13 +6,13 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
 )
 
-// PutScript adds members, and replaces the meta of those that are there.
+// PutScript adds members, and replaces the meta of those that the pool already has.
 var PutScript = lua.Define[PutIn, PutOut](files, lua.Source{
 	Name:       "pool_put",
 	Idempotent: true,
 })
 
-// Member is a member and what is given to who acquires it.
+// Member is a member and its meta, which callers that acquire it get.
 type Member struct{ ID, Meta string }
 
 // PutIn are 1 to 1,000 members, all in one run: a pool that would have too
@@ -25,11 +25,11 @@ type PutIn struct {
 	List []string
 }
 
-// PutOut says what was new; an Added of -1 says that there would be more than
-// Most, and that nothing was done.
+// PutOut counts the members that are new; an Added of -1 = the pool would have more than
+// Most members, so nothing was done.
 type PutOut struct{ Added, Total int64 }
 
-// RemoveScript removes members and forgets their state.
+// RemoveScript removes members and their state.
 var RemoveScript = lua.Define[RemoveIn, RemoveOut](files, lua.Source{
 	Name:       "pool_remove",
 	Idempotent: true,
@@ -44,7 +44,7 @@ type RemoveIn struct {
 // RemoveOut counts the members that were removed, and those that are left.
 type RemoveOut struct{ Removed, Total int64 }
 
-// ListScript reads members in the order in which they came.
+// ListScript reads members in the order in which they were added.
 var ListScript = lua.Define[ListIn, ListOut](files, lua.Source{
 	Name:       "pool_list",
 	Idempotent: true,
@@ -57,14 +57,14 @@ type ListIn struct {
 	After, Count int64
 }
 
-// ListOut is one page; a Cursor of 0 says that it was the last.
+// ListOut is one page; a Cursor of 0 = it was the last.
 type ListOut struct {
 	NowUS, Cursor int64
 	Members       []MemberView
 }
 
-// MemberView is one member. All times are instants in us, 0 = not at all or
-// over; a BanUS of -1 has no end.
+// MemberView is one member. All times are instants in us, 0 = none, or over;
+// a BanUS of -1 has no end.
 type MemberView struct {
 	Member
 	LeaseUS, SinceUS int64 // until when it is leased, and since when
@@ -86,7 +86,7 @@ type StatsIn struct {
 	Pool         Keys   `lua:"table"`
 	Used, Line   string `lua:"key"`
 	After, Count int64
-	Most         int64 // holders to be told
+	Most         int64 // holders to be returned
 }
 
 // StatsOut counts each member of the page once; a Cursor of 0 says that it was
@@ -94,11 +94,11 @@ type StatsIn struct {
 type StatsOut struct {
 	Cursor, Live, Cooling, Banned, Free, Waiting int64
 	Open                                         int64    // breakers that are open or forced open
-	Lines                                        int64    // that calls stand in, see part_pool_wake.lua
+	Lines                                        int64    // waiting lines that are not empty, see part_pool_wake.lua
 	Holders                                      []Holder // by when their leases end
 }
 
-// Holder is a client that has a member.
+// Holder is a client that holds a member.
 type Holder struct {
 	ID               string
 	LeftUS           int64
@@ -106,7 +106,7 @@ type Holder struct {
 	SinceMS          int64
 }
 
-// BanScript bans a member or lifts its ban, which also forgets its failures and
+// BanScript bans a member or lifts its ban, which also resets its failures and
 // cooldowns.
 var BanScript = lua.Define[BanIn, ChangeOut](files, lua.Source{
 	Name:       "pool_ban",
@@ -123,18 +123,18 @@ type BanIn struct {
 	Inboxes string
 }
 
-// ChangeOut says whether there is such a member, and whether it was not so before.
+// ChangeOut is whether there is such a member, and whether the script changed it.
 type ChangeOut struct{ Found, Changed bool }
 
-// PauseScript holds up permits of a member until an instant, as ratelimit_pause does
-// a key, or no longer. Of several pauses the longest counts.
+// PauseScript pauses a member until an instant, as ratelimit_pause does a key, or ends its pause. While it is
+// paused, no permits of it are given out. Of several pauses the longest counts.
 var PauseScript = lua.Define[PauseIn, PauseOut](files, lua.Source{
 	Name:       "pool_pause",
 	Idempotent: true,
 })
 
-// PauseIn is one pause, in the terms of ratelimit.PauseIn, or with Resume the
-// end of whichever there is.
+// PauseIn is one pause, with fields as in ratelimit.PauseIn. With Resume the script ends the
+// current pause, if any.
 type PauseIn struct {
 	Pool                      Keys `lua:"table"`
 	Member                    string
@@ -143,14 +143,14 @@ type PauseIn struct {
 	Inboxes                   string
 }
 
-// PauseOut is the pause in force, as coord.PauseOut says.
+// PauseOut is the pause in force, as in coord.PauseOut.
 type PauseOut struct {
 	Found bool
 	coord.PauseOut
 }
 
-// TouchScript says that a member may be possible earlier than views believe, since
-// its breaker was changed by another script: they look at it again.
+// TouchScript makes all views of a pool judge a member again. It is run after another script changed the
+// member's breaker, since the member may be available earlier than the views have it.
 var TouchScript = lua.Define[TouchIn, ChangeOut](files, lua.Source{
 	Name:       "pool_touch",
 	Idempotent: true,
@@ -168,8 +168,8 @@ var ExplainScript = lua.Define[ExplainIn, ExplainOut](files, lua.Source{
 	Idempotent: true,
 })
 
-// ExplainIn is one page: at most 250 members after a cursor, 0 = from the start; or the one
-// that is named. With Permit it has the terms of PermitAcquireIn too.
+// ExplainIn is one page: at most 250 members after a cursor, 0 = from the start; or only
+// Member. With Permit it also has the terms of PermitAcquireIn.
 type ExplainIn struct {
 	Pool Keys   `lua:"table"`
 	Used string `lua:"key"`
@@ -184,26 +184,26 @@ type ExplainIn struct {
 	Signature    string
 	Overrides    []string
 	Policy       string
-	Most         int64 // holders to be told
+	Most         int64 // holders to be returned
 }
 
-// ExplainOut has the judgement of a page; a Cursor of 0 says that it was the last. Waiting and Standing are of the whole line,
-// whatever the page.
+// ExplainOut is the judgement of a page; a Cursor of 0 = it was the last. Waiting and Standing are of the whole line,
+// on each page.
 type ExplainOut struct {
 	Cursor        int64
-	Members, Free int64  // those that were judged; those that may be had now
-	ID            string // of the latter the least recently used, empty = none
-	LastUS        int64  // what its last use is compared by
+	Members, Free int64  // members that were judged; those that are available now
+	ID            string // the least recently used of those available, empty = none
+	LastUS        int64  // its last use, for comparing pages
 	Reasons       []ExplainReason
 	Holders       []Holder // by when their leases end
-	Waiting       int64    // places in the line, those of dead sidecars too until they come first
+	Waiting       int64    // tickets in the waiting line, those of dead sidecars too until they come first
 	Standing      []lease.LineView
 }
 
-// ExplainReason is one reason for which members may not be had. Each counts under what keeps it longest.
+// ExplainReason is one reason why members are not available. Each member counts under the reason that lasts longest.
 type ExplainReason struct {
 	Reason  string // as of AcquireOut
 	Members int64
-	ID      string // the one that may be had first
-	AfterUS int64  // until then; -1 = never, as things are
+	ID      string // the member that is available first
+	AfterUS int64  // until then; -1 = never, unless something changes
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
 )
 
-// RenewHeld implements Kind.
+// RenewHeld implements lease.Kind.
 func (s *Semaphores) RenewHeld(ctx context.Context, due []lease.Hold) []lease.Renewal {
 	return lease.RenewBy(ctx, s.runner, RenewScript, due, s.renewal, found)
 }
@@ -36,8 +36,8 @@ func (s *Semaphores) renewal(h lease.Hold) RenewIn {
 	return in
 }
 
-// GiveBackHeld implements Kind. Whatever the scripts find, the holds are no
-// longer ours: only an error is worth another try.
+// GiveBackHeld implements lease.Kind. The states that the scripts return are not needed: in every state this sidecar
+// no longer holds the permits. Only an error is tried again.
 func (s *Semaphores) GiveBackHeld(ctx context.Context, gone []lease.Hold) []error {
 	return lease.GiveBackBy(ctx, s.runner, ReleaseScript, gone, s.release)
 }
@@ -53,8 +53,8 @@ func (s *Semaphores) release(h lease.Hold) ReleaseIn {
 	return in
 }
 
-// Renew has the permits of a token, in whatever session, live so long from now on,
-// shorter or longer than before.
+// Renew sets the time that the permits of a token have left, which may shorten it. They may be bound to any
+// session.
 func (s *Semaphores) Renew(ctx context.Context, c coord.Caller, p *api.SemaphoreRenewParams) (api.SemaphoreRenewResult, error) {
 	return s.renews.Run(ctx, c, p)
 }
@@ -77,9 +77,8 @@ func (s *Semaphores) renewing() lease.Renewing[api.SemaphoreRenewParams, RenewIn
 	}
 }
 
-// Release gives the permits of a token back, in whatever session, and nobody
-// else's. It runs on its own time: a caller that goes away does not stop it.
-// Repeating it answers the same, since the first reply may have been lost.
+// Release gives the permits of a token back, bound to any session. It has a deadline of its own: it goes on when its
+// caller is gone. A repeated release returns the same result, since the first reply may have been lost.
 func (s *Semaphores) Release(ctx context.Context, c coord.Caller, p *api.SemaphoreReleaseParams) (api.SemaphoreReleaseResult, error) {
 	return s.releases.Run(ctx, c, p)
 }

@@ -1,7 +1,7 @@
 // Package semaphore gives out a bounded number of permits of one name.
 //
-// Its invariant: the permits that are held at one time are at most the limit that their
-// callers give, whoever holds them and whatever ends.
+// Its invariant: the permits that are held at one time are never more than the limit that the
+// callers give.
 package semaphore
 
 import (
@@ -17,9 +17,9 @@ import (
 // noun is the noun of a semaphore's leases, losses and metrics.
 const noun = "semaphore"
 
-// Semaphores let so many permits of a name be held at once. Each grant is a lease
-// of its own, and what is free is the limit less what live leases hold: nothing is
-// counted apart, so that nothing can be counted wrongly.
+// Semaphores is the semaphore noun: at most limit permits of a name are held at once. Each grant is a lease
+// of its own. The free permits are the limit less those of the leases that have not ended: there is no separate
+// counter that could become wrong.
 type Semaphores struct {
 	runner *lua.Runner
 	keys   keys
@@ -48,7 +48,7 @@ func New(r *lua.Runner, k coord.Keys, l *lease.Leases, n *lease.Lines) *Semaphor
 	return s
 }
 
-// Methods are those of the noun.
+// Methods returns the methods of the noun.
 func (s *Semaphores) Methods() []coord.Method {
 	byName := coord.Named(noun, "name")
 	return []coord.Method{
@@ -60,16 +60,16 @@ func (s *Semaphores) Methods() []coord.Method {
 	}
 }
 
-// Acquire takes permits. A token that holds some already gets the same grant
-// again, however many are asked for now.
+// Acquire acquires permits. A token that already holds permits gets the same grant
+// again, even if the call asks for another number.
 //
-// A repeated request id answers what became of its grant: a live one is bound to
-// the calling session, a dead one is not taken again.
+// A call with a repeated request id returns what became of the first grant: if it is still held, it is bound to
+// the calling session; if it has ended, no permits are acquired again.
 func (s *Semaphores) Acquire(ctx context.Context, c coord.Caller, p *api.SemaphoreAcquireParams) (api.SemaphoreAcquireResult, error) {
 	return coord.Await(func(done func(api.SemaphoreAcquireResult, error)) { s.AcquireThen(ctx, c, p, done) })
 }
 
-// AcquireThen is Acquire for a caller that does not block: done is called when the call is
+// AcquireThen is Acquire without a blocked goroutine: done is called when the call is
 // answered, before AcquireThen returns or later.
 func (s *Semaphores) AcquireThen(
 	ctx context.Context, c coord.Caller, p *api.SemaphoreAcquireParams, done func(api.SemaphoreAcquireResult, error),
@@ -115,7 +115,7 @@ func (s *Semaphores) input(c coord.Caller, p *api.SemaphoreAcquireParams, x *lea
 	return in
 }
 
-// Ask implements lease.Terms, and so do those that follow.
+// Ask implements lease.Terms, as do the methods that follow.
 func (a *semaphoreAcquisition) Ask(at lease.Place, run *lua.Asked) {
 	a.in.Waiter, a.in.HeartbeatMS = at.Waiter, at.Heartbeat.Milliseconds()
 	lua.Ask(a.semaphores.runner, AcquireScript, a.in, a.once, lua.Patient, run)
@@ -156,8 +156,8 @@ func (a *semaphoreAcquisition) Waited(r *api.SemaphoreAcquireResult, ms int64) b
 	return r.Acquired
 }
 
-// untilEnough is when enough TTLs are over, rounded up to milliseconds, or when to ask
-// again.
+// untilEnough returns the time until enough TTLs are over, rounded up to milliseconds, or until the call should
+// ask again.
 func untilEnough(out AcquireOut) time.Duration {
 	if out.WaitUS == 0 {
 		return lease.PollEvery
@@ -199,7 +199,7 @@ func (a *semaphoreAcquisition) Replayed(ctx context.Context, was AcquireOut) (ap
 	return r, err
 }
 
-// ended is the reason for a token that holds nothing.
+// ended returns the reason for a token that holds nothing.
 func ended(s State) string {
 	if s == Released {
 		return lease.ReasonReleased
