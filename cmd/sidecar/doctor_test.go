@@ -126,7 +126,7 @@ func TestDoctorNamesWhatIsWrongWithRedis(t *testing.T) {
 			instruct(t, s, "config", "set", "replica-read-only", "no")
 			instruct(t, s, "replicaof", "127.0.0.1", "1")
 			return s.URL()
-		}, broken{"redis-role", doctor.Fail, "replica that takes writes", "set redis.url to the master"}},
+		}, broken{"redis-role", doctor.Fail, "replica that takes writes", "name the master"}},
 		"too few replicas": {
 			func(t testing.TB) string { return redistest.Start(t, "--min-replicas-to-write", "2").URL() },
 			broken{"redis-replicas", doctor.Fail, "NOREPLICAS", "min-replicas-to-write"},
