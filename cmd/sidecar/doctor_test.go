@@ -86,7 +86,7 @@ func TestDoctorNamesWhatIsWrongWithRedis(t *testing.T) {
 		},
 		"a name that nobody knows": {
 			func(testing.TB) string { return "redis://redis.invalid:6379" },
-			broken{"redis-name", doctor.Fail, "its host has no address", "check the name in redis.url"},
+			broken{"redis-name", doctor.Fail, "its host name has no address", "check the name in redis.url"},
 		},
 		"a wrong password": {
 			func(t testing.TB) string { return user(redistest.Start(t, "--requirepass", "right"), ":wrong") },
@@ -96,7 +96,7 @@ func TestDoctorNamesWhatIsWrongWithRedis(t *testing.T) {
 			func(t testing.TB) string { return redistest.Start(t, "--requirepass", "right").URL() },
 			broken{"redis-login", doctor.Fail, "NOAUTH", "redis.password_file"},
 		},
-		"protected mode": {protected, broken{"redis-login", doctor.Fail, "protected mode", "give its user a password"}},
+		"protected mode": {protected, broken{"redis-login", doctor.Fail, "protected mode", "set a password for its user"}},
 		"no scripting": {func(t testing.TB) string {
 			return user(redistest.StartUser(t, "u", "pw", append(allowed, "-@scripting")...), "u:pw")
 		}, broken{"redis-acl", doctor.Fail, "SCRIPT", "docs/redis.md"}},
@@ -114,13 +114,13 @@ func TestDoctorNamesWhatIsWrongWithRedis(t *testing.T) {
 		}, broken{"redis-acl", doctor.Warn, "without SUBSCRIBE: pubsub.subscribe fails", "docs/redis.md"}},
 		"EVALSHA renamed": {
 			func(t testing.TB) string { return redistest.Start(t, "--rename-command", "EVALSHA", "").URL() },
-			broken{"redis-commands", doctor.Fail, "does not know EVALSHA", "give it its name back"},
+			broken{"redis-commands", doctor.Fail, "does not know EVALSHA", "remove its rename-command line"},
 		},
 		"a read-only replica": {func(t testing.TB) string {
 			s := redistest.Start(t)
 			instruct(t, s, "replicaof", "127.0.0.1", "1")
 			return s.URL()
-		}, broken{"redis-role", doctor.Fail, "read only (READONLY)", "name the master"}},
+		}, broken{"redis-role", doctor.Fail, "read only (READONLY)", "set redis.url to the master"}},
 		"a replica that takes writes": {func(t testing.TB) string {
 			s := redistest.Start(t)
 			instruct(t, s, "config", "set", "replica-read-only", "no")
@@ -157,25 +157,25 @@ func TestDoctorNamesWhatIsWrongWithRedis(t *testing.T) {
 		},
 		"a cluster that is none": {func(t testing.TB) string {
 			return strings.Replace(redistest.Start(t).URL(), "redis://", "redis+cluster://", 1)
-		}, broken{"redis-topology", doctor.Fail, "is no cluster", "write redis://"}},
+		}, broken{"redis-topology", doctor.Fail, "is not a cluster", "write redis://"}},
 		"no room": {func(t testing.TB) string {
 			s := redistest.Start(t, "--maxclients", "1")
 			require.NoError(t, s.Client(t).Ping(t.Context()).Err())
 			return s.URL()
-		}, broken{"redis-reach", doctor.Fail, "no room for another client", "raise maxclients"}},
+		}, broken{"redis-reach", doctor.Fail, "accepts no more clients", "raise maxclients"}},
 		"no TLS at the server": {func(t testing.TB) string {
 			return strings.Replace(redistest.Start(t).URL(), "redis://", "rediss://", 1)
 		}, broken{"redis-tls", doctor.Fail, "TLS handshake", "write redis:// for rediss://"}},
 		"TLS at the server alone": {func(t testing.TB) string {
 			return strings.Replace(redistest.StartTLS(t).URL(), "rediss://", "redis://", 1)
-		}, broken{"redis-tls", doctor.Fail, "ends new connections without a word", "write rediss:// for redis://"}},
+		}, broken{"redis-tls", doctor.Fail, "closes new connections without a reply", "write rediss:// for redis://"}},
 		"a certificate of a stranger": {
 			func(t testing.TB) string { return redistest.StartTLS(t).URL() },
 			broken{"redis-tls", doctor.Fail, "certificate of redis is not trusted", "redis.tls.ca_file"},
 		},
 		"a master that sentinels do not know": {func(t testing.TB) string {
 			return strings.Replace(redistest.Start(t).URL(), "redis://", "redis+sentinel://", 1) + "/m"
-		}, broken{"redis-sentinel", doctor.Fail, "does not know the question for the master", "name sentinels in redis.url"}},
+		}, broken{"redis-sentinel", doctor.Fail, "does not know the command that asks for the master", "name sentinels in redis.url"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -389,7 +389,7 @@ func TestDoctorDoesNotHangWhereRedisDoes(t *testing.T) {
 	s := redistest.Start(t)
 	s.Pause()
 	found := before(t, s.URL(), "COXSWAIN_REDIS_POOL_COMMAND_TIMEOUT=200ms")
-	broken{"redis-reach", doctor.Fail, "takes connections and does not answer", "busy with one slow command"}.names(t, found)
+	broken{"redis-reach", doctor.Fail, "accepts connections and does not reply", "busy with one slow command"}.names(t, found)
 	found, code := examine(t, nil, "--pre", "--socket", socketIn(t), "--http", "127.0.0.1:0", "--redis", s.URL(), "--timeout", "100ms")
 	require.Equal(t, main.Failed, code)
 	require.Contains(t, found["redis-reach"].Cause, "did not end in time")

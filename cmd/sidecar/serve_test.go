@@ -166,7 +166,7 @@ func TestRedisDownAtBootIsNotReadyAndThenReadyWithoutARestart(t *testing.T) {
 	require.Eventually(t, func() bool { // once the first check has been
 		a := cli(t, "probe", "ready", "--socket", s.socket)
 		return a.code == main.Failed &&
-			strings.Contains(a.err, "not ready\n  redis: "+strings.TrimPrefix(redis.URL(), "redis://")+"; redis cannot be reached, since nothing listens where it should be (")
+			strings.Contains(a.err, "not ready\n  redis: "+strings.TrimPrefix(redis.URL(), "redis://")+"; redis cannot be reached, since nothing listens at its address (")
 	}, limit, time.Millisecond)
 	require.Equal(t, http.StatusServiceUnavailable, status(t, s, "/readyz"))
 	require.Equal(t, http.StatusOK, status(t, s, "/livez"))

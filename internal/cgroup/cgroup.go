@@ -1,6 +1,6 @@
-// Package cgroup reads what a container may use, and what it uses, from its control group of version 2 or 1.
+// Package cgroup reads the limits and the use of CPU and memory of a container from its control group of version 2 or 1.
 //
-// Its invariant: what cannot be read sets no limit.
+// Its invariant: a limit that cannot be read counts as no limit.
 package cgroup
 
 import (
@@ -10,13 +10,13 @@ import (
 	"strings"
 )
 
-// Root is where a container sees its own group.
+// Root is the folder of a container's own group.
 const Root = "/sys/fs/cgroup"
 
 // Group is the control group below a folder, Root outside of tests.
 type Group string
 
-// CPU is the limit of processor time in processors, +Inf if there is none.
+// CPU returns the limit of processor time in processors, +Inf if there is none.
 func (g Group) CPU() float64 {
 	quota, period, _ := strings.Cut(g.text("/cpu.max"), " ")
 	if quota == "" {
@@ -30,7 +30,7 @@ func (g Group) CPU() float64 {
 	return q / p
 }
 
-// Throttled is the part of its periods in which the group was kept from running, of 1; 0 if that is not known.
+// Throttled returns the share of periods, from 0 to 1, in which the group was throttled; 0 if it is not known.
 func (g Group) Throttled() float64 {
 	fields := g.fields("/cpu.stat", "/cpu/cpu.stat")
 	if fields["nr_periods"] == 0 {
@@ -39,11 +39,11 @@ func (g Group) Throttled() float64 {
 	return fields["nr_throttled"] / fields["nr_periods"]
 }
 
-// unlimited is about what version 1 says of a group without a limit.
+// unlimited is a limit from which on there is none: version 1 has one near 2^63 for a group without a limit.
 const unlimited = 1 << 60
 
-// Memory is the limit of memory in bytes and what is in use, less what the kernel drops from its cache when it needs room.
-// Limit is 0 if there is none.
+// Memory returns the limit of memory in bytes and the memory in use, without the part of the cache that the kernel drops when
+// it needs memory. The limit is 0 if there is none.
 func (g Group) Memory() (limit, used int64) {
 	limit = max(g.number("/memory.max"), g.number("/memory/memory.limit_in_bytes"))
 	if limit >= unlimited {
@@ -62,7 +62,7 @@ func (g Group) number(path string) int64 {
 	return n
 }
 
-// fields are the lines of the first file that there is, each a name and a number.
+// fields returns the lines of the first file that exists, each a name and a number.
 func (g Group) fields(paths ...string) map[string]float64 {
 	m := map[string]float64{}
 	for _, path := range paths {

@@ -9,8 +9,8 @@ import (
 	"github.com/coxswain-sidecar/coxswain/client/api"
 )
 
-// rounding is what clocks may add to a window: Redis's is read in microseconds
-// and slewed by the system, ours is not.
+// rounding is how much the clocks may add to a window: the clock of Redis is read in
+// microseconds and slewed by the system, that of the test is not.
 const rounding = 2 * time.Millisecond
 
 // Bounded reports the windows in which more was admitted under a band than it
@@ -59,10 +59,10 @@ func Bounded(charges []Charge, band api.Band, failovers int, twice time.Duration
 	return nil
 }
 
-// CountedOnce reports a key that lost more, or less, than its callers know of. Taken is
-// what the bucket has lost in the end; its rate is so low that nothing came back
-// but refilled. What a caller does not know the outcome of was taken once or not
-// at all. After a failover less may be left of it, never more.
+// CountedOnce reports a key whose bucket lost more, or less, than its callers took. taken is
+// what the bucket has lost in the end; its rate is so low that nothing was refilled. A call
+// with an unknown outcome took its cost once or not at all. After a failover the bucket may
+// have lost less, never more.
 func CountedOnce(key string, charges []Charge, taken, refilled int64, failovers int) []Violation {
 	var known, unknown int64
 	for _, c := range charges {

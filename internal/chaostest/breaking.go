@@ -28,8 +28,8 @@ func (o BreakerOp) String() string {
 	return s
 }
 
-// Generations reports breakers whose generation went back: an answer that was
-// asked for when another one with a higher generation was known.
+// Generations reports breakers whose generation went back: a call was sent after an
+// answer with a higher generation had been received, and its answer has a lower one.
 func Generations(asked []BreakerOp) []Violation {
 	return perBreaker(asked, func(name string, byCall []BreakerOp) []Violation {
 		byReturn := slices.Clone(byCall)
@@ -51,9 +51,9 @@ func Generations(asked []BreakerOp) []Violation {
 	})
 }
 
-// Probes reports breakers of which more probes of one generation were out at once
-// than most. A probe is out for certain from when its client has it until it ends
-// at the earliest.
+// Probes reports breakers of which more than most probes of one generation were under
+// way at once. A probe is certainly under way from when its client has got it until the
+// earliest time at which it can have ended.
 func Probes(asked []BreakerOp, most int) []Violation {
 	return perBreaker(asked, func(name string, byCall []BreakerOp) []Violation {
 		for _, last := range byCall {

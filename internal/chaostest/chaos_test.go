@@ -11,8 +11,8 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/chaostest"
 )
 
-// TestChaos is one run, for make chaos: in make test it would take the time of
-// everything else.
+// TestChaos is one run, for make chaos: in make test it would take as long as all
+// other tests.
 func TestChaos(t *testing.T) {
 	if os.Getenv(chaostest.EnvTopology) == "" {
 		t.Skip("one run takes its time: make chaos SEED=1 DURATION=20s TOPOLOGY=standalone")
@@ -27,8 +27,8 @@ func TestChaos(t *testing.T) {
 	}
 }
 
-// TestChaosOfStreams is a run with consumers that are processes, for make chaos too. Of all
-// topologies it takes sentinel, where a failover loses most.
+// TestChaosOfStreams is a run with consumers that are processes, for make chaos too. If all
+// topologies are asked for, it uses sentinel, where a failover loses most.
 func TestChaosOfStreams(t *testing.T) {
 	if os.Getenv(chaostest.EnvTopology) == "" {
 		t.Skip("one run takes its time: make chaos SEED=1 MESSAGES=10000 TOPOLOGY=sentinel")

@@ -1,12 +1,13 @@
-// Package chaostest breaks what real sidecars stand on, by a schedule drawn from
-// a seed, and judges what their clients were told meanwhile. It is for tests only.
+// Package chaostest injects faults into the Redis, the network and the processes of real
+// sidecars, by a schedule drawn from a seed, and checks the answers that their clients got
+// meanwhile. It is for tests only.
 //
-// Its invariants: a seed always gives the same schedule; a checker knows nothing
-// but the history that clients saw and the faults that there were; whatever a
-// run starts is gone when it ends.
+// Its invariants: a seed always gives the same schedule; a checker uses only the
+// history that clients recorded and the faults that were injected; everything that a
+// run starts has ended when the run ends.
 //
-// It does not know which Redis there is: a Topology says how it is reached and
-// what can be done to it. A new primitive gets a role in work.go, its calls in
+// It does not depend on the kind of Redis: a Topology has its addresses and the
+// faults that can be injected. A new primitive gets a role in work.go, its calls in
 // History, and a checker; a new fault is a Fault.
 package chaostest
 
@@ -27,7 +28,7 @@ import (
 	"time"
 )
 
-// What the environment says of a run.
+// The environment variables of a run.
 const (
 	EnvSeed     = "CHAOS_SEED"
 	EnvDuration = "CHAOS_DURATION"
@@ -35,7 +36,7 @@ const (
 	EnvMessages = "CHAOS_MESSAGES"
 )
 
-// Options are one run.
+// Options are the settings of one run.
 type Options struct {
 	Seed     uint64
 	Duration time.Duration // of the faults; healing comes after it
@@ -44,8 +45,8 @@ type Options struct {
 	Messages int
 }
 
-// FromEnv reads them. A missing topology is an error; a missing seed is 1, a
-// missing duration 20 s, and missing are 10,000 messages.
+// FromEnv reads them from the environment. A missing topology is an error. The
+// defaults are seed 1, 20 s and 10,000 messages.
 func FromEnv(env func(string) string) (Options, error) {
 	o := Options{Seed: 1, Duration: 20 * time.Second, Topology: env(EnvTopology), Messages: 10_000}
 	if o.Topology == "" {
@@ -70,8 +71,8 @@ func FromEnv(env func(string) string) (Options, error) {
 	return o, nil
 }
 
-// Secure is drawn by the seed, for each topology by itself: whether the sidecars
-// reach Redis over TLS.
+// Secure reports whether the sidecars reach Redis over TLS. It is drawn from the
+// seed, separately for each topology.
 func (o Options) Secure() bool {
 	name := fnv.New64a()
 	_, _ = name.Write([]byte(o.Topology)) // it never fails
@@ -82,9 +83,9 @@ func (o Options) Secure() bool {
 type Topology struct {
 	// URLs are how each sidecar reaches it; their number is that of the sidecars.
 	URLs []string
-	// Env is what the sidecars need to know beside it, such as files of TLS.
+	// Env are further settings that the sidecars need, such as files of TLS.
 	Env []string
-	// Faults are what can be done to it and to the ways that lead to it.
+	// Faults can be injected into it and into the ways that lead to it.
 	Faults []Fault
 	// Loses names the faults that may lose the last writes: then locks may have two
 	// holders, and limits admit again what was lost.
@@ -273,7 +274,7 @@ func (r *run) note(e Event, what string, err error) {
 	r.log = append(r.log, line)
 }
 
-// say tells what the run consisted of.
+// say logs what the run consisted of.
 func (r *run) say() {
 	h := r.history
 	h.mu.Lock()

@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// consumer is a process that takes part in a group, and is killed and started again. Each
-// of its lives writes a journal of its own.
+// consumer is a process that is a consumer of a group, and is killed and started again. Each
+// start writes a journal of its own.
 type consumer struct {
 	name, group, dir string
 	cmd              []string
@@ -22,7 +22,7 @@ type consumer struct {
 	run              *process
 }
 
-// start begins another life.
+// start starts the process again.
 func (c *consumer) start() error {
 	c.lives++
 	name := fmt.Sprintf("%s.%d", c.name, c.lives)
@@ -44,7 +44,8 @@ func (c *consumer) start() error {
 	return nil
 }
 
-// stop has it finish what it has. It is killed if that takes too long, which is an error.
+// stop lets the process finish the messages that it has. If that takes too long, stop kills it
+// and returns an error.
 func (c *consumer) stop() error {
 	if err := c.run.os.Signal(os.Interrupt); err != nil {
 		return fmt.Errorf("%s: %w", c.name, err)
@@ -58,7 +59,7 @@ func (c *consumer) stop() error {
 	}
 }
 
-// journals are what all of its lives have written.
+// journals reads the journals of all its starts.
 func (c *consumer) journals() (handled []Handling, left []Span, err error) {
 	for life := range c.lives {
 		name := fmt.Sprintf("%s.%d", c.name, life+1)
@@ -78,8 +79,8 @@ func (c *consumer) journals() (handled []Handling, left []Span, err error) {
 
 var errJournal = errors.New("no line of a consumer")
 
-// readJournal reads what internal/chaostest/consumer writes. Of its handlings, of tells what
-// they have in common. A line without an end is the last of one that was killed.
+// readJournal parses the journal of internal/chaostest/consumer. of has the fields that are the
+// same for all its handlings. A line without an end is the last one of a killed process.
 func readJournal(from io.Reader, of Handling) (handled []Handling, left []Span, err error) {
 	r := bufio.NewReader(from)
 	for {

@@ -40,9 +40,9 @@ func (d Delivery) String() string {
 	return s
 }
 
-// Delivered reports what queues did wrong while nothing can have been lost, and,
-// if drained, the entries that are missing in the end: those that nobody has
-// acknowledged, or may have.
+// Delivered reports broken promises of queues while no write can have been lost, and,
+// if drained, the entries that are missing in the end: those that no client has
+// acknowledged or may have acknowledged.
 func Delivered(entries []Entry, given []Delivery, drained bool, intact time.Duration) []Violation {
 	byID := make(map[string][]Delivery)
 	for _, d := range given {
@@ -63,8 +63,8 @@ func Delivered(entries []Entry, given []Delivery, drained bool, intact time.Dura
 	return found
 }
 
-// repeated reports an entry that was acknowledged twice, or given when it had
-// been, or while somebody had it for certain.
+// repeated reports an entry that was acknowledged twice, or delivered after it had been
+// acknowledged, or delivered while another client certainly had it.
 func repeated(of []Delivery, intact time.Duration) []Violation {
 	for i, d := range of {
 		for j, other := range of {

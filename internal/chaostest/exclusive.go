@@ -93,8 +93,8 @@ func sameFence(byCall []Grant, dataLost bool) []Violation {
 	return found
 }
 
-// Beliefs reports pairs of clients that held one lock at once for longer than
-// stalls excuses: what a client is told it hears only when it runs.
+// Beliefs reports pairs of clients that held one lock at the same time for longer than
+// stalls explain: a client notices a loss only when its goroutine runs.
 func Beliefs(holds []Hold, stalls *Stalls) []Violation {
 	byName := make(map[string][]Hold)
 	for _, h := range holds {
@@ -120,8 +120,8 @@ func Beliefs(holds []Hold, stalls *Stalls) []Violation {
 }
 
 // Stalls are the times in which this machine ran the tests' goroutines late. A
-// client that is told of a loss in time may note it late by as much. A nil
-// Stalls knows of none.
+// client that gets a loss in time may record it late by as much. A nil Stalls
+// has none.
 type Stalls struct {
 	mu   sync.Mutex // guards gaps
 	gaps []stall
@@ -130,13 +130,13 @@ type Stalls struct {
 type stall struct{ from, till time.Duration }
 
 const (
-	// tick is how often the machine is asked.
+	// tick is how often Watch checks for a stall.
 	tick = 5 * time.Millisecond
 	// nearby is how far from a stall its consequences are looked for.
 	nearby = time.Second
 )
 
-// Watch notes stalls until ctx ends.
+// Watch records stalls until ctx ends.
 func (s *Stalls) Watch(ctx context.Context, now func() time.Duration) {
 	t := time.NewTicker(tick)
 	defer t.Stop()
@@ -155,14 +155,14 @@ func (s *Stalls) Watch(ctx context.Context, now func() time.Duration) {
 	}
 }
 
-// Add notes one.
+// Add records a stall.
 func (s *Stalls) Add(from, till time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.gaps = append(s.gaps, stall{from, till})
 }
 
-// Around is the longest stall near a time; 0 = none.
+// Around returns the longest stall near a time; 0 = none.
 func (s *Stalls) Around(t time.Duration) time.Duration {
 	if s == nil {
 		return 0

@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-// Never is the return of a call whose outcome nobody knows: it may take effect
-// at any time after it was sent, or not at all.
+// Never is the return of a call with an unknown outcome: it may take effect at any
+// time after it was sent, or not at all.
 const Never = time.Duration(math.MaxInt64)
 
-// Kind is what a client asked for.
+// Kind is the operation that a client called.
 type Kind string
 
 // The operations on a lock and on a semaphore, on a breaker, and what ends the
@@ -27,7 +27,7 @@ const (
 	Nack    Kind = "nack"
 )
 
-// Outcome is what a client was told.
+// Outcome is the answer that a client got.
 type Outcome string
 
 // The outcomes. Gone is the answer to a repeated acquire whose grant had ended.
@@ -67,7 +67,7 @@ func (o LockOp) String() string {
 	return s
 }
 
-// Hold is a grant to a session: its client believes in it from From to Until.
+// Hold is a grant to a session, which its client considers valid from From to Until.
 type Hold struct {
 	Client, Name, Token string
 	Fence               uint64
@@ -101,7 +101,7 @@ func (c Charge) String() string {
 	return fmt.Sprintf("%s..%s %s cost=%d admitted=%v unknown=%v", at(c.Sent), at(c.Received), c.Key, c.Cost, c.Admitted, c.Unknown)
 }
 
-// Wait is a call that stood in line.
+// Wait is a call that was in a waiting line.
 type Wait struct {
 	Client, Name string
 	Call, Return time.Duration
@@ -120,7 +120,7 @@ func at(t time.Duration) string {
 	return fmt.Sprintf("%.4fs", t.Seconds())
 }
 
-// History is what the clients of one run saw.
+// History is what the clients of one run recorded.
 type History struct {
 	start time.Time
 
@@ -141,7 +141,7 @@ type History struct {
 	Cuts    []Span
 	Logs    map[string][]string
 	Letters []Letter
-	// Strange are answers that no fault explains.
+	// Strange are answers that no fault can explain.
 	Strange []Violation
 }
 
@@ -150,7 +150,7 @@ func NewHistory() *History {
 	return &History{start: time.Now(), Logs: make(map[string][]string)}
 }
 
-// Now is the history's clock.
+// Now returns the time of the history's clock.
 func (h *History) Now() time.Duration { return time.Since(h.start) }
 
 func (h *History) add(record func()) {
@@ -174,7 +174,7 @@ func (g Grant) String() string {
 	return fmt.Sprintf("%s..%s %s to %s fence=%d", at(g.Call), at(g.Return), g.Name, g.Token, g.Fence)
 }
 
-// Grants are all grants of the history, in no order.
+// Grants returns all grants of the history, in no order.
 func (h *History) Grants() []Grant {
 	var all []Grant
 	for _, o := range h.Ops {

@@ -12,8 +12,8 @@ import (
 	"github.com/coxswain-sidecar/coxswain/client/api"
 )
 
-// heal reports sidecars that do not come back by themselves, now that nothing is
-// broken any more, and do their work.
+// heal reports sidecars that do not recover by themselves and work again after the last
+// fault has ended.
 func (r *run) heal(ctx context.Context) []Violation {
 	var found []Violation
 	fail := func(s *Sidecar, err error) {
@@ -51,7 +51,7 @@ func healed(ctx context.Context, s *Sidecar, name string) error {
 	}
 }
 
-// pair takes a lock and gives it back.
+// pair acquires a lock and releases it.
 func pair(ctx context.Context, s *Sidecar, name string) error {
 	c, err := client.Dial(ctx, client.Options{Socket: s.Socket(), Client: "chaos", Instance: "healed"})
 	if err != nil {
@@ -111,8 +111,8 @@ func (r *run) settled() []Violation {
 	return found
 }
 
-// widow lets a client die that holds a lock: it has to be free long before its
-// TTL is over.
+// widow kills a client that holds a lock: the lock must be free long before its TTL
+// has ended.
 func widow(ctx context.Context, s *Sidecar, c *client.Client, name string) error {
 	holder, err := client.Dial(ctx, client.Options{Socket: s.Socket(), Client: "chaos", Instance: "widow"})
 	if err != nil {
@@ -126,8 +126,8 @@ func widow(ctx context.Context, s *Sidecar, c *client.Client, name string) error
 	return free(ctx, c, name, patience)
 }
 
-// stand takes its turn in a line in which everybody releases what they got: each
-// has to be served.
+// stand waits in a waiting line in which each caller releases its lease: each of them
+// must be served.
 func stand(ctx context.Context, s *Sidecar) error {
 	c, err := client.Dial(ctx, client.Options{Socket: s.Socket(), Client: "chaos", Instance: "in line"})
 	if err != nil {
@@ -146,7 +146,7 @@ func stand(ctx context.Context, s *Sidecar) error {
 	return nil
 }
 
-// free waits until nobody holds a lock.
+// free waits until a lock has no holder.
 func free(ctx context.Context, c *client.Client, name string, limit time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -163,7 +163,7 @@ func free(ctx context.Context, c *client.Client, name string, limit time.Duratio
 	}
 }
 
-// counted asks the counting limits what they have lost.
+// counted reads how much the counting limits have lost.
 func (r *run) counted(ctx context.Context, c *client.Client) []Violation {
 	var found []Violation
 	for _, key := range countedKeys {
@@ -178,7 +178,7 @@ func (r *run) counted(ctx context.Context, c *client.Client) []Violation {
 	return found
 }
 
-// losses is how many faults, or switches that nobody ordered, may have lost writes.
+// losses returns how many faults, or failovers that no fault caused, may have lost writes.
 func (r *run) losses() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -200,7 +200,7 @@ func (r *run) switches() []time.Time {
 // back to when the old master was given up.
 const switchTakes = 5 * time.Second
 
-// intact is until when no write can have been lost.
+// intact returns until when no write can have been lost.
 func (r *run) intact() time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -211,7 +211,7 @@ func (r *run) intact() time.Duration {
 	return until
 }
 
-// judge applies the rules to what the clients saw.
+// judge applies the rules to the history.
 func (r *run) judge() []Violation {
 	h, losses, intact := r.history, r.losses(), r.intact()
 	found := slices.Concat(

@@ -13,7 +13,7 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// Way is a sidecar's own way to Redis, which may be slow, cut or lossy.
+// Way is a sidecar's own network path to Redis, a proxy that may be slow, cut or lossy.
 type Way struct {
 	proxy *toxiproxy.Proxy
 	addr  string
@@ -35,7 +35,7 @@ func NewWay(name, server string) (*Way, error) {
 	return nil, fmt.Errorf("proxy %s: no free port in %d tries: %w", name, tries, last)
 }
 
-// Addr is where it begins, host:port.
+// Addr returns the address at which it listens, host:port.
 func (w *Way) Addr() string { return w.addr }
 
 // Stop ends it and its connections.
@@ -53,7 +53,7 @@ func (w *Way) poison(n int, kind, stream, attributes string) (func() error, erro
 	return func() error { return w.proxy.Toxics.RemoveToxic(context.Background(), name) }, nil
 }
 
-// WayFaults are what can happen to these ways, each sidecar's by itself.
+// WayFaults returns the faults of these ways, for each sidecar separately.
 func WayFaults(ways []*Way) []Fault {
 	toxic := func(name string, weight int, longest time.Duration, kind string, attributes func(dose int) string) Fault {
 		return Fault{

@@ -10,7 +10,7 @@ import (
 	"github.com/coxswain-sidecar/coxswain/client/api"
 )
 
-// The locks that are fought over. Owned and queued ones are bound to TTLs longer
+// The locks for which the workers compete. Owned and queued ones are bound to TTLs longer
 // than any hold, so that nothing but their owners ends them; those of sessions
 // end with their connection too, and the short ones by time.
 var (
@@ -26,7 +26,7 @@ const (
 	shortTTL   = 3 * time.Second
 )
 
-// queued reports whether a lock or semaphore of this name is waited for.
+// queued reports whether workers wait for a lock or semaphore of this name.
 func queued(name string) bool {
 	return slices.Contains(slices.Concat(queuedLocks, queuedSemaphores), name)
 }
@@ -48,7 +48,7 @@ const (
 	countedWithoutID = "counted, without request ids"
 )
 
-// roles are what the workers of one sidecar do, one each.
+// roles are the tasks of the workers of one sidecar, one for each.
 func (w *worker) roles() []func(context.Context) {
 	return append([]func(context.Context){
 		w.own(ownedLocks, 0), w.own(ownedLocks, 0), w.own(queuedLocks, 3000),
@@ -79,7 +79,7 @@ func (w *worker) own(names []string, waitMS int64) func(context.Context) {
 	}
 }
 
-// lockOp carries one operation out and notes it.
+// lockOp carries out one operation and records it.
 func (w *worker) lockOp(ctx context.Context, o LockOp, call func(context.Context, *session, *LockOp) error) LockOp {
 	o.Call = w.history.Now()
 	by, known := w.settle(ctx, func(ctx context.Context, s *session) error { return call(ctx, s, &o) })
@@ -145,7 +145,7 @@ func (w *worker) hold(names []string, ttl time.Duration) func(context.Context) {
 	}
 }
 
-// holding is what a client holds for its session.
+// holding is a lease that a client holds for its session.
 type holding interface {
 	Token() string
 	Fence() uint64
@@ -187,8 +187,8 @@ func (w *worker) waited(h Hold, wait time.Duration, err error) {
 	w.history.add(func() { w.history.Waits = append(w.history.Waits, x) })
 }
 
-// believe notes how long the holder takes what it holds for its own: until it hears
-// that it is not, gives it back, or is killed.
+// believe records how long the holder considers its lease valid: until its loss is
+// reported, the holder gives it back, or the holder is killed.
 func (w *worker) believe(ctx context.Context, s *session, held holding, h Hold, most time.Duration) {
 	lost := make(chan time.Duration, 1)
 	stop := context.AfterFunc(held.Context(), func() { lost <- w.history.Now() })
@@ -229,7 +229,7 @@ func (w *worker) letGo(ctx context.Context, held holding) {
 	}
 }
 
-// admit asks a limit whose bound is checked.
+// admit calls a limit whose bound is checked.
 func (w *worker) admit(ctx context.Context) {
 	key := w.one(boundedKeys)
 	w.charge(ctx, key, bounded[key], int64(1+w.rnd.IntN(2)))
@@ -258,7 +258,7 @@ func (w *worker) charge(ctx context.Context, key string, bands []api.Band, cost 
 	if err != nil {
 		w.suspect(err)
 	}
-	// Redis was not reached, or did not answer: the error says which.
+	// Redis was not reached, or did not reply: the error has which.
 	var e *api.Error
 	w.charged(c, err == nil || errors.As(err, &e) && e.Code == api.Unavailable && !e.MaybeExecuted())
 }

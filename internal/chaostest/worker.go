@@ -14,8 +14,8 @@ import (
 	"github.com/coxswain-sidecar/coxswain/client/api"
 )
 
-// worker is a program that uses one sidecar, by one connection at a time. One
-// that was killed comes back as another instance that knows what it wanted.
+// worker is a client program of one sidecar, with one connection at a time. After a
+// kill it continues as another instance with the same tasks.
 type worker struct {
 	id      int
 	history *History
@@ -32,7 +32,7 @@ type worker struct {
 	lives   int
 }
 
-// session is one connection's life.
+// session is one connection, from its start to its end.
 type session struct {
 	*client.Client
 	name string
@@ -82,7 +82,7 @@ func (w *worker) kill() {
 	s.mu.Lock()
 	s.closed = w.history.Now()
 	s.mu.Unlock()
-	_ = s.Close() // it has no errors to tell
+	_ = s.Close() // it never returns an error
 	w.cut(s.closed)
 }
 
@@ -94,10 +94,10 @@ func (w *worker) token() string {
 
 func (w *worker) one(of []string) string { return of[w.rnd.IntN(len(of))] }
 
-// chance is true in so many of a hundred cases.
+// chance returns true with a probability in percent.
 func (w *worker) chance(percent int) bool { return w.rnd.IntN(100) < percent }
 
-// waitMS is how many milliseconds to wait in line, mostly none.
+// waitMS returns how many milliseconds a call waits in the waiting line, mostly 0.
 func (w *worker) waitMS() int64 {
 	if w.chance(40) {
 		return 1000
@@ -105,7 +105,7 @@ func (w *worker) waitMS() int64 {
 	return 0
 }
 
-// bind is what a lease is bound to.
+// bind returns what a lease is bound to.
 func (w *worker) bind() string {
 	if w.chance(50) {
 		return api.BindSession
@@ -121,7 +121,7 @@ func (w *worker) pause(most time.Duration) {
 	}
 }
 
-// work repeats a cycle until it is over.
+// work repeats a cycle until the run is over.
 func (w *worker) work(ctx context.Context, cycle func(context.Context)) {
 	for {
 		select {
@@ -158,8 +158,8 @@ func (w *worker) settle(ctx context.Context, call func(context.Context, *session
 	}
 }
 
-// suspect notes an error that no fault explains: these calls are right, and what
-// fails for a while is said to be retryable.
+// suspect records an error that no fault explains: the calls are correct, and the error
+// of a temporary failure must be retryable.
 func (w *worker) suspect(err error) {
 	var e *api.Error
 	if !errors.As(err, &e) || !e.Code.CallerFault() && e.Code != api.Internal {
@@ -174,7 +174,7 @@ func (w *worker) strange(rule, what string) {
 	})
 }
 
-// fence reads a fence from the wire.
+// fence parses a fence from the wire.
 func fence(text string) uint64 {
 	n, _ := strconv.ParseUint(text, 10, 64) // 0 breaks every rule about fences
 	return n

@@ -1,5 +1,5 @@
-// Package finding is what a check finds wrong. The code that recognises a problem makes it, with its cause and its fix;
-// the log of serve, the health pages and sidecar doctor show the same one.
+// Package finding has the type of the problems that checks find. The code that recognises a problem makes it, with its cause
+// and its fix; the log of serve, the health pages and sidecar doctor show the same one.
 //
 // Its invariant: a problem names the section of docs/doctor.md that explains it.
 //
@@ -10,11 +10,11 @@ package finding
 type Problem struct {
 	// ID is the check of sidecar doctor that finds it, and the heading of its section in docs/doctor.md.
 	ID string
-	// Cause is what is wrong, Fix what to do about it. Neither holds a password.
+	// Cause is what is wrong, Fix what to do about it. Neither contains a password.
 	Cause, Fix string
-	// Warns: the sidecar works all the same.
+	// Warns is set if the sidecar works nevertheless.
 	Warns bool
-	// Err is the error behind it, if there is one; its text is part of Cause where it says more.
+	// Err is the error behind it, if there is one; Cause contains its text if that has more details.
 	Err error
 }
 
@@ -27,5 +27,5 @@ func (p *Problem) Unwrap() error { return p.Err }
 // Page is the page of the checks.
 const Page = "docs/doctor.md"
 
-// Docs is where the problem of a check is explained.
+// Docs returns the address of the section that explains the problem of a check.
 func Docs(id string) string { return Page + "#" + id }

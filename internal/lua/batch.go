@@ -14,16 +14,16 @@ const batchSize = 256
 // without retries: the caller repeats what failed. Outcomes and errors are in
 // the order of ins.
 //
-// More than 256 inputs go in several pipelines, one after the other. Only
-// NOSCRIPT and MOVED are recovered from, by running again what met them, until
-// ctx ends (5 s where it has no deadline). A pipeline whose context is cancelled
-// still waits for its replies, within the command timeout.
+// More than 256 inputs go in several pipelines, one after the other. Only runs
+// that failed with NOSCRIPT or MOVED are sent again, until ctx ends (5 s if it
+// has no deadline). A pipeline whose context is cancelled still waits for its
+// replies, within the command timeout.
 func Batch[I, O any](ctx context.Context, r *Runner, s Script[I, O], ins []I) ([]Outcome[O], []error) {
 	return BatchOnce(ctx, r, s, ins, nil)
 }
 
-// BatchOnce is Batch for runs that happen once each: stored has the stored reply of each of ins, nil means that none has
-// one. A run that failed can be repeated by Run with the same stored reply.
+// BatchOnce is Batch with request ids: stored has the stored reply of each of ins, nil means that none has one. A run that
+// failed can be repeated by Run with the same stored reply.
 func BatchOnce[I, O any](ctx context.Context, r *Runner, s Script[I, O], ins []I, stored []StoredReply) ([]Outcome[O], []error) {
 	outs, errs := make([]Outcome[O], len(ins)), make([]error, len(ins))
 	for from := 0; from < len(ins); from += batchSize {
@@ -56,7 +56,7 @@ type batched struct {
 	err error
 }
 
-// batch sends the runs until none is worth another try.
+// batch sends the runs until none has to be sent again.
 func (r *Runner) batch(ctx context.Context, s *Source, runs []batched) {
 	ctx, span := r.startSpan(ctx, s)
 	open := make([]*batched, len(runs))
@@ -72,8 +72,8 @@ func (r *Runner) batch(ctx context.Context, s *Source, runs []batched) {
 	}
 }
 
-// exchangeAgain sends again what is worth another try, until there is none or the time
-// is over. It returns how often it did.
+// exchangeAgain sends runs again until none has to be sent again or the time is over. It
+// returns how often it sent.
 func (r *Runner) exchangeAgain(ctx context.Context, s *Source, open []*batched) (times int) {
 	within, cancel := bounded(ctx)
 	defer cancel()
@@ -87,7 +87,7 @@ func (r *Runner) exchangeAgain(ctx context.Context, s *Source, open []*batched) 
 	return times
 }
 
-// exchange sends runs once and returns those that are worth another try.
+// exchange sends runs once and returns those that have to be sent again.
 func (r *Runner) exchange(ctx context.Context, open []*batched) (again []*batched) {
 	tries := make([]*redis.Try, len(open))
 	for i, b := range open {

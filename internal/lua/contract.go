@@ -8,12 +8,12 @@ import (
 	"strings"
 )
 
-// A contract is what a script is given and what it returns. It is read from two
-// structs, once, and is the only place that knows the order of KEYS, of ARGV and of
-// the reply: Go fills and reads the structs by it, and a script sees named locals.
+// A contract is the inputs and the outputs of a script. It is made of two structs, once,
+// and is the only place that has the order of KEYS, of ARGV and of the reply: Go fills
+// and reads the structs by it, and a script has named locals.
 //
-// A field has the same name in Lua, as TTLMS is ttl_ms, and its type and tag say what it
-// is there:
+// A field has the same name in Lua, in snake case (TTLMS is ttl_ms). Its type and tag
+// decide what it is there:
 //
 //	string                text, any bytes
 //	int64                 a number
@@ -21,11 +21,11 @@ import (
 //	[]string              a table of texts
 //	`lua:"key"`           a key of Redis, the local lock_key of a field Lock
 //	`lua:"key,optional"`  the same; empty in Go is nil in Lua
-//	a struct              its fields; with `lua:"table"` a table of the field's name that
-//	                      has them
+//	a struct              its fields; with `lua:"table"` a table with the field's name
+//	                      that has them
 //
 // Outputs have the same types, and slices of structs. A script returns a table with
-// their names; what it leaves out is zero.
+// their names; an output that is missing there is zero.
 type contract struct {
 	keys, args []member // of the inputs
 	ins        []member // in the order of the struct, for the script's locals
@@ -33,13 +33,13 @@ type contract struct {
 	single     bool // the output is a number or a bool, and not a struct
 }
 
-// member is one field, however deep it is nested.
+// member is one field, which may be nested in structs.
 type member struct {
 	name  string   // in Lua, without the tables around it
 	table string   // the table that it is in; empty = it is a local
 	index []int    // of the field in Go
-	at    int      // of a key or an argument, from 1
-	kind  kind     // what it is in Lua
+	at    int      // the position of a key or an argument, from 1
+	kind  kind     // its type in Lua
 	items []member // of a list of structs
 }
 
@@ -55,8 +55,8 @@ const (
 	kindItems
 )
 
-// contractOf reads a script's structs. An output that is no struct has the name value. A field with a type or a tag that is not
-// listed above is a fault of the build: it panics when the package is loaded.
+// contractOf makes the contract of a script's structs. value is the name of an output that is not a struct. A field with a
+// type or a tag that is not listed above is a fault of the build: it panics when the package is loaded.
 func contractOf(in, out reflect.Type, value string) *contract {
 	c := &contract{}
 	c.ins = membersOf(in, nil, "")
@@ -84,7 +84,7 @@ func contractOf(in, out reflect.Type, value string) *contract {
 
 func (m member) isKey() bool { return m.kind == kindKey || m.kind == kindOptionalKey }
 
-// local is the name of the script's local variable.
+// local returns the name of the script's local variable.
 func (m member) local() string {
 	if m.isKey() && m.table == "" {
 		return m.name + "_key"
@@ -127,8 +127,8 @@ func membersOf(t reflect.Type, index []int, table string) (all []member) {
 	return all
 }
 
-// inLua is the name of a field in Lua: TTLMS is ttl_ms, LastToken is last_token. All
-// fields are named when the package is loaded, so that it uses no regular expression.
+// inLua returns the name of a field in Lua: TTLMS is ttl_ms, LastToken is last_token. It runs
+// for all fields when the package is loaded, so that it uses no regular expression.
 func inLua(name string) string {
 	b := make([]byte, 0, len(name)+4)
 	for i := range len(name) {
@@ -141,8 +141,9 @@ func inLua(name string) string {
 }
 
 // beginsWord reports whether a word of a Go name begins at i, which is not 0: at an
-// upper-case letter behind another letter, at a unit behind an acronym (TTLMS), and at
-// the last letter of an acronym that a word follows. The s of IDs is no word.
+// upper-case letter after a lower-case letter, at a unit after an acronym (TTLMS), and at
+// the upper-case letter after an acronym that begins the next word. The s of IDs does not
+// begin a word.
 func beginsWord(name string, i int) bool {
 	upper := func(i int) bool { return 'A' <= name[i] && name[i] <= 'Z' }
 	switch rest := name[i:]; {
@@ -172,9 +173,9 @@ func kindOf(t reflect.Type, name string) kind {
 	panic(fmt.Sprintf("lua: %s is %s, which has no form in Lua", name, t))
 }
 
-// appendKeys appends KEYS, as pointers into the struct: an interface with a text in it would
-// be allocated. An optional key that is empty is sent as the first one: a cluster gives the
-// empty key a slot of its own.
+// appendKeys appends KEYS, as pointers into the struct, since an interface that holds a text
+// would be allocated. For an empty optional key the first key is sent, since in a cluster the
+// empty key has a slot of its own.
 func (c *contract) appendKeys(to []any, in reflect.Value) []any {
 	first := len(to)
 	for i := range c.keys {
@@ -210,8 +211,7 @@ func (c *contract) appendArgs(to []any, in reflect.Value) []any {
 	return to
 }
 
-// packed is a list of texts as one, each after its length, so that any bytes may be
-// in it.
+// packed joins a list of texts, each after its length, so that they may contain any bytes.
 func packed(list reflect.Value) string {
 	var b strings.Builder
 	for i := range list.Len() {
@@ -223,8 +223,8 @@ func packed(list reflect.Value) string {
 	return b.String()
 }
 
-// readInto reads a reply. A replayed reply may be of a version with fewer outputs, or
-// of the lean form of the script: what it lacks stays zero.
+// readInto reads a reply. A replayed reply may be of a version with fewer outputs; outputs
+// that it lacks stay zero.
 func (c *contract) readInto(out reflect.Value, r *Reply, replayed bool) {
 	if c.single {
 		c.outs[0].read(out, r)
@@ -273,8 +273,8 @@ func (m *member) read(v reflect.Value, r *Reply) {
 	}
 }
 
-// Names of the inputs and outputs in their order. A list of structs is its own name,
-// "then", and the names of one item.
+// names returns the names of the inputs and outputs in their order. A list of structs is
+// returned as its own name, "then", and the names of one item.
 func (c *contract) names() (keys, args, returns []string) {
 	for _, m := range c.keys {
 		keys = append(keys, m.name)
@@ -299,7 +299,7 @@ func (c *contract) names() (keys, args, returns []string) {
 	return keys, args, returns
 }
 
-// lists tells whether an input is a list of texts.
+// lists reports whether an input is a list of texts.
 func (c *contract) lists() bool {
 	return slices.ContainsFunc(c.ins, func(m member) bool { return m.kind == kindTexts })
 }

@@ -13,15 +13,15 @@ import (
 // form is one of the two forms of a script: for one item, or for many in one run.
 type form bool
 
-// In the form for many the variable key0 says where an item's KEYS begin, same has the
-// arguments that are there once, columns where the others begin, and at is the item's place
-// in them.
+// In the form for many, the KEYS of an item begin after key0, same has the arguments that
+// were sent once, columns the position before each other argument of all items, and at is
+// the number of the item.
 const (
 	forOne  form = false
 	forMany form = true
 )
 
-// key is the expression of a key of the item.
+// key returns the expression of a key of the item.
 func (f form) key(at int) string {
 	if f == forMany {
 		return fmt.Sprintf("KEYS[key0 + %d]", at)
@@ -29,7 +29,7 @@ func (f form) key(at int) string {
 	return fmt.Sprintf("KEYS[%d]", at)
 }
 
-// arg is the expression of an argument of the item.
+// arg returns the expression of an argument of the item.
 func (f form) arg(at int) string {
 	if f == forMany {
 		return fmt.Sprintf("(same[%d] or ARGV[columns[%d] + at])", at, at)
@@ -37,8 +37,8 @@ func (f form) arg(at int) string {
 	return fmt.Sprintf("ARGV[%d]", at)
 }
 
-// number is the expression of an argument that is a number. Those that are there once were
-// made numbers once, see columns.
+// number returns the expression of an argument that is a number. columns has converted those
+// that were sent once.
 func (f form) number(at int) string {
 	if f == forMany {
 		return fmt.Sprintf("(same[%d] or tonumber(ARGV[columns[%d] + at]))", at, at)
@@ -46,7 +46,8 @@ func (f form) number(at int) string {
 	return "tonumber(" + f.arg(at) + ")"
 }
 
-// columns is the beginning of the form for many, which reads what redis.AppendColumns wrote.
+// columns returns the beginning of the form for many, which parses what redis.AppendColumns
+// wrote.
 func (c *contract) columns() string {
 	var numbers []string
 	for _, m := range c.ins {
@@ -72,10 +73,10 @@ end
 	return text
 }
 
-// prologue is the beginning of a script's body: its inputs as locals.
+// prologue returns the beginning of a script's body, which sets its inputs as locals.
 func (c *contract) prologue(f form) string {
 	var names, values []string
-	tables := map[string]int{} // where the table is among names
+	tables := map[string]int{} // the position of each table in names
 	for _, m := range c.ins {
 		value := m.fromRedis(f)
 		if m.table == "" {
@@ -101,7 +102,7 @@ func (c *contract) prologue(f form) string {
 	return "local " + strings.Join(names, ", ") + " = " + strings.Join(values, ", ") + "\n"
 }
 
-// fromRedis is the expression that makes the value out of KEYS or ARGV.
+// fromRedis returns the expression that makes the value out of KEYS or ARGV.
 func (m member) fromRedis(f form) string {
 	switch m.kind {
 	case kindKey:
@@ -119,7 +120,8 @@ func (m member) fromRedis(f form) string {
 	}
 }
 
-// epilogue is the function that makes the reply out of what the body returned.
+// epilogue returns the Lua function that makes the reply out of the table that the body
+// returned.
 func (c *contract) epilogue() string {
 	if c.single {
 		return "local function reply(value) return {" + toRedis("value", c.outs[0].kind) + "} end\n"
@@ -156,10 +158,10 @@ func (c *contract) epilogue() string {
 
 func (m member) isList() bool { return m.kind == kindItems || m.kind == kindTexts }
 
-// fixed tells whether every reply has one value for each output.
+// fixed reports whether every reply has exactly one value for each output.
 func (c *contract) fixed() bool { return !c.single && !slices.ContainsFunc(c.outs, member.isList) }
 
-// list is the constructor of a fixed reply out of a table r.
+// list returns the constructor of a fixed reply out of a table r.
 func (c *contract) list(r string) string {
 	values := make([]string, len(c.outs))
 	for i, m := range c.outs {
@@ -168,9 +170,9 @@ func (c *contract) list(r string) string {
 	return "{" + strings.Join(values, ", ") + "}"
 }
 
-// kept is the expression of a reply's text for once, out of the list r: what once_kept makes
-// of any reply, with one call of string.format as far as numbers go. It is empty if the
-// reply is not fixed.
+// kept returns the expression that makes the stored text of a fixed reply out of the list r:
+// the same text as once_kept makes, with one call of string.format for the numbers up to each
+// text. It is empty if the reply is not fixed.
 func (c *contract) kept() string {
 	if !c.fixed() {
 		return ""
@@ -198,9 +200,9 @@ func (c *contract) kept() string {
 }
 
 // unnamed rewrites a body's `return {a = x, b = y}` to the list that is the reply: making
-// the table with names takes a tenth of the time of a short script. It leaves alone other
+// the table with names takes a tenth of the time of a short script. It does not change other
 // forms, replies that are not fixed, bodies with functions in them, which return tables of
-// their own, and calls of Redis among the values, whose order is the script's.
+// their own, and tables with calls of Redis among the values, whose order must stay.
 func (c *contract) unnamed(body string) string {
 	if !c.fixed() || strings.Contains(body, "function") {
 		return body
@@ -233,7 +235,7 @@ func (c *contract) unnamed(body string) string {
 	}
 }
 
-// has tells whether all names are outputs.
+// has reports whether all names are outputs.
 func (c *contract) has(values map[string]string) bool {
 	for name := range values {
 		if !slices.ContainsFunc(c.outs, func(m member) bool { return m.name == name }) {
@@ -245,8 +247,9 @@ func (c *contract) has(values map[string]string) bool {
 
 var field = regexp.MustCompile(`^\s*([a-z_]+) = ((?s).+)$`)
 
-// fieldsOf reads the fields of a table constructor, given from behind its opening brace, and
-// finds its closing one. Nil = one has no name, or it is not known how to read it.
+// fieldsOf parses the fields of a table constructor in text, which begins after the opening
+// brace, and returns the position of the closing one. Nil = a field has no name, or the
+// constructor has a form that fieldsOf does not parse.
 func fieldsOf(text string) (fields map[string]string, end int) {
 	fields = map[string]string{}
 	depth, from, quote := 0, 0, byte(0)
@@ -281,7 +284,8 @@ func fieldsOf(text string) (fields map[string]string, end int) {
 	return nil, 0
 }
 
-// toRedis is the expression of a value in a reply. What a script leaves out is zero.
+// toRedis returns the expression of a value in a reply. A value that the script did not set is
+// zero.
 func toRedis(value string, k kind) string {
 	switch k {
 	case kindInt:

@@ -7,7 +7,7 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/redis"
 )
 
-// Asked is a run of a script whose first try has no goroutine waiting for it: Ask prepares it,
+// Asked is a run of a script for whose first try no goroutine waits: Ask prepares it,
 // Submit sends it, and Answer returns its outcome once it has ended. It may be used again for
 // another run.
 type Asked struct {
@@ -15,8 +15,8 @@ type Asked struct {
 	runner *Runner
 }
 
-// Ready finds the server for the run and returns what keeps the order of runs that are
-// submitted to it. Nil = it cannot be submitted now: see redis.Store.Ready.
+// Ready finds the server for the run and returns the pipeline that keeps the order of the runs
+// submitted to it. Nil = the run cannot be submitted now: see redis.Store.Ready.
 func (a *Asked) Ready() (via any) { return a.runner.Ready(&a.Try) }
 
 // Ask prepares in a the run of a script that RunAs would execute.
@@ -27,13 +27,13 @@ func Ask[I, O any](r *Runner, s Script[I, O], in I, stored StoredReply, p Patien
 	fill(r, s, in, stored, &a.call)
 }
 
-// Answered reports whether the first try was submitted and answered, so that Answer will not
-// block.
+// Answered reports whether the first try was submitted and has its reply, so that Answer will
+// not block.
 func (a *Asked) Answered() bool { return a.Tries > 0 && a.Failure.Verdict == redis.Answered }
 
-// Answer is the outcome of a run whose first try has ended or was abandoned. If that was not
-// answered, it goes on as Run does, for as long as ctx allows. A run that was not submitted
-// is executed.
+// Answer returns the outcome of a run whose first try has ended or was abandoned. If that try
+// got no reply, Answer continues as Run does, for as long as ctx allows. A run that was not
+// submitted is executed.
 func Answer[I, O any](ctx context.Context, r *Runner, s Script[I, O], a *Asked) (Outcome[O], error) {
 	if a.Tries == 0 {
 		return carryOut(ctx, r, s, &a.call)
@@ -47,7 +47,7 @@ func Answer[I, O any](ctx context.Context, r *Runner, s Script[I, O], a *Asked) 
 }
 
 // Forget drops the arguments, the reply and the failure of a run. It keeps the memory of the
-// arguments for the next one, unless a batch may read them still.
+// arguments for the next one, unless a batch may still read them.
 func (a *Asked) Forget() {
 	if a.Failure.Verdict != redis.Answered {
 		a.Args = nil

@@ -2,17 +2,17 @@ package lua
 
 import "strings"
 
-// What this file has is for tools and tests, which look into scripts and run them without
-// a runner. The product uses none of it.
+// The functions of this file are for tools and tests, which inspect scripts and run them
+// without a runner. The sidecar uses none of them.
 
-// Clocked is the script on the caller's clock, see Source.form, and its name for EVALSHA.
-// With many it is in its form for many items.
+// Clocked returns the script on the caller's clock, see Source.form, and its name for
+// EVALSHA. With many it is in its form for many items.
 func Clocked(s *Source, many bool) (text, sha string) {
 	t := s.form(form(many), true)
 	return t.body, t.sha
 }
 
-// InputOf is KEYS and ARGV of one run, without a stored reply.
+// InputOf returns KEYS and ARGV of one run, without a stored reply.
 func InputOf[I, O any](s Script[I, O], in I) (keys []string, args []any) {
 	args, n := s.put(&in, new(string), nil)
 	for i, arg := range args {
@@ -29,8 +29,8 @@ func InputOf[I, O any](s Script[I, O], in I) (keys []string, args []any) {
 	return keys, args[n:]
 }
 
-// NamesOf are the names of the values that a reply has by the script's contract, which are
-// more the more items its lists have.
+// NamesOf returns the name of each value of a reply by the script's contract. A list has
+// names for each of its items.
 func NamesOf(s *Source, reply []any) []string {
 	n := &namer{reply: reply}
 	n.add(s.contract.outs)
@@ -72,8 +72,8 @@ func ReadAs[I, O any](s Script[I, O], reply []any) (O, error) {
 	return out, r.err
 }
 
-// PartsOf are the texts of parts, one behind the other, as the script has them: they are
-// of its own folder or of lib, without comments.
+// PartsOf returns the texts of parts one after the other, as the script uses them: from its
+// own folder or from lib, without comments.
 func PartsOf(s *Source, names ...string) string {
 	var b strings.Builder
 	for _, name := range names {

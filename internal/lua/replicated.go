@@ -7,12 +7,12 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/redis"
 )
 
-// RunReplicated is Run, and then waits on the same connection until so many
-// replicas have what the script wrote, for at most wait and no longer than ctx.
-// Acked is how many have; it is 0 as well when that could not be learned, and on
-// the embedded store, which has no replicas, and where none are asked for.
+// RunReplicated is Run, and then waits on the same connection until that many
+// replicas have acknowledged what the script wrote, for at most wait and no longer
+// than ctx. acked is how many have; it is also 0 if WAIT failed, on the embedded
+// store, which has no replicas, and if replicas is 0.
 //
-// The error is that of the script: too few replicas are none.
+// The error is that of the script: too few replicas are not an error.
 func RunReplicated[I, O any](
 	ctx context.Context, r *Runner, s Script[I, O], in I, stored StoredReply, replicas int, wait time.Duration,
 ) (out Outcome[O], acked int, err error) {

@@ -2,9 +2,9 @@ package lua
 
 import "fmt"
 
-// Reply is a script's answer, read value by value in the descriptor's order.
-// The first value that does not fit is kept as the error of the whole reply,
-// so that readers need no check after each value.
+// Reply is a script's reply, read value by value in the order of the contract.
+// The first value that does not fit sets the error of the whole reply, so that
+// readers need no check after each value.
 type Reply struct {
 	values []any
 	next   int

@@ -13,33 +13,33 @@ import (
 type call struct {
 	redis.Try
 	s *Source
-	// repeatable: another run of the script counts at most once.
+	// repeatable is set if several runs of the script have the effect of one.
 	repeatable bool
-	// patient: the call may wait for the end of an outage that came while it was under
-	// way.
+	// patient is set if the call may wait for the end of an outage that began while it was
+	// under way.
 	patient bool
-	// insists: the call may also wait for the end of refusals.
+	// insists is set if the call may also wait for the end of refusals.
 	insists bool
 
 	// refusals is when the time for refusals ends; zero before the first of them.
 	refusals time.Time
-	// maybe: an earlier try may have run.
+	// maybe is set if an earlier try may have run.
 	maybe bool
 }
 
 const (
 	// patience bounds the retries of a call without a deadline.
 	patience = 5 * time.Second
-	// refusedFor is how long a call is repeated that Redis answers and refuses. A
-	// failover, or a script that was too slow, is over by then, and a caller with a
-	// fallback gets to it soon.
+	// refusedFor is how long a call that Redis refuses is repeated. A failover, or a
+	// script that was too slow, has mostly ended by then, and a caller with a fallback
+	// gets to it soon.
 	refusedFor = 250 * time.Millisecond
-	// toAnswer is the rest of a deadline that is kept for the answer why the call
-	// failed.
+	// toAnswer is the part of a deadline that is reserved for returning the error to the
+	// caller.
 	toAnswer = 100 * time.Millisecond
 )
 
-// run sends until there is an answer or no further try is allowed.
+// run sends the call until there is a reply or no further try is allowed.
 func (r *Runner) run(ctx context.Context, c *call) (any, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -73,13 +73,13 @@ func (r *Runner) again(ctx context.Context, c *call) (any, error) {
 		case v == redis.Answered:
 			return c.Reply, nil
 		case v == redis.Ended, v == redis.NotRun && ctx.Err() != nil:
-			// The time has run out; the failure before says more than this one.
+			// The time is over; the failure before this one has the actual reason.
 			return nil, f.AsError(caller, c.maybe)
 		}
 	}
 }
 
-// bounded is ctx with a deadline.
+// bounded returns ctx with a deadline.
 func bounded(ctx context.Context) (context.Context, context.CancelFunc) {
 	if _, ok := ctx.Deadline(); ok {
 		return context.WithCancel(ctx)
@@ -87,14 +87,14 @@ func bounded(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(ctx, patience)
 }
 
-// newPauses are the pauses between tries: about 4 ms at first, 250 ms at most.
+// newPauses returns the pauses between tries: about 4 ms at first, 250 ms at most.
 func newPauses() backoff.BackOff {
 	return backoff.NewExponentialBackOff(
 		backoff.WithInitialInterval(4*time.Millisecond), backoff.WithMaxInterval(250*time.Millisecond),
 		backoff.WithMultiplier(2), backoff.WithRandomizationFactor(0.5), backoff.WithMaxElapsedTime(0))
 }
 
-// pause waits for the next of pauses; false when ctx ended first.
+// pause waits for the next of pauses. It returns false if ctx ended first.
 func pause(ctx context.Context, pauses backoff.BackOff) bool {
 	timer := time.NewTimer(pauses.NextBackOff())
 	defer timer.Stop()
@@ -107,9 +107,9 @@ func pause(ctx context.Context, pauses backoff.BackOff) bool {
 }
 
 // quickTries is how often a call is repeated without a pause after NOSCRIPT or MOVED.
-// More of them in a row mean that somebody flushes scripts as fast as they are loaded,
-// that they are loaded into another server than the one that runs them, or that the
-// nodes of a cluster do not agree.
+// More of them in a row mean that another client flushes scripts as fast as they are
+// loaded, that they are loaded into another server than the one that runs them, or that
+// the nodes of a cluster do not agree.
 const quickTries = 3
 
 // prepareWithin is prepare, within the time for refusals if Redis refused.
@@ -131,13 +131,14 @@ func (r *Runner) prepareWithin(ctx context.Context, c *call, pauses backoff.Back
 	return c.Settled(ctx) && r.prepare(ctx, c, pauses)
 }
 
-// prepare waits until another try makes sense; false when the time is over.
+// prepare does what has to be done before another try and waits until it may be sent. It
+// returns false if the time is over.
 func (r *Runner) prepare(ctx context.Context, c *call, pauses backoff.BackOff) bool {
 	next := c.Recover(ctx)
 	quick := next == redis.AtOnce || next == redis.Soon && c.Tries <= quickTries
 	if !quick && !pause(ctx, pauses) {
 		return false
 	}
-	// The call was under way when the outage came, so it may wait for the end of it.
+	// The call was under way when the outage began, so it may wait for its end.
 	return r.Route(ctx, &c.Try, c.patient)
 }

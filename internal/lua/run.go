@@ -8,56 +8,57 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/redis"
 )
 
-// StoredReply makes a run happen once per request id, whatever is lost on the way.
-// The zero StoredReply does nothing.
+// StoredReply makes the script run at most once for a request id, even if replies are
+// lost. The zero StoredReply does nothing.
 type StoredReply struct {
 	// Key is the stored reply's key, under the same tag as the script's keys.
 	Key string
-	// Fingerprint is a hash of method and params: the same id with another
+	// Fingerprint is a hash of method and params: the same id with a different
 	// fingerprint is a conflict.
 	Fingerprint string
 }
 
-// Outcome is a script's answer and what a caller must know of how it came.
+// Outcome is a script's output and how it was obtained.
 type Outcome[O any] struct {
 	Value O
-	// Replayed: the value is the stored reply of an earlier run with this id.
+	// Replayed is set if the value is the stored reply of an earlier run with this id.
 	Replayed bool
-	// Sent is when the run that answered was sent: validity counts from here.
+	// Sent is when the try that got the reply was sent: validity counts from here.
 	Sent time.Time
 }
 
-// Run executes a script once, retrying what certainly did not run, and what is
-// ambiguous only when the script is Idempotent or a stored reply is given. While Redis
-// answers and refuses it tries for 250 ms at most, and once where that is known.
+// Run executes a script once. It repeats a try that certainly did not run; one whose
+// outcome is unknown only if the script is Idempotent or a stored reply is given. While
+// Redis replies and refuses, it tries for 250 ms at most, and only once if the refusal was
+// known before.
 //
 // Errors: ErrConflict; redis.ErrUnavailable (it did not run), with the *redis.Trouble
-// that kept it; redis.ErrMaybeExecuted (it may have run and was not repeated); the
-// context's error when it ended before anything was sent, else ErrMaybeExecuted
-// wrapping it; anything else is a fault of the script or its reply.
+// that prevented it; redis.ErrMaybeExecuted (it may have run and was not repeated); the
+// context's error if it ended before anything was sent, else ErrMaybeExecuted
+// wrapping it; any other error is a fault of the script or its reply.
 //
-// A call that ends its context while it is alone on the connection returns when
-// Redis answers, or after the command timeout at the latest.
+// If the context of a call ends while the call is alone on its connection, Run returns
+// when Redis replies, or after the command timeout at the latest.
 func Run[I, O any](ctx context.Context, r *Runner, s Script[I, O], in I, stored StoredReply) (Outcome[O], error) {
 	return RunAs(ctx, r, s, in, stored, Patient)
 }
 
-// Attempt is Run for callers with a fallback for an outage: see Impatient.
+// Attempt is Run with Impatient, for callers that have a fallback for an outage.
 func Attempt[I, O any](ctx context.Context, r *Runner, s Script[I, O], in I, stored StoredReply) (Outcome[O], error) {
 	return RunAs(ctx, r, s, in, stored, Impatient)
 }
 
-// Patience is how long a run goes on after a first try that failed.
+// Patience is how long a run is repeated after its first try has failed.
 type Patience uint8
 
 const (
-	// Impatient runs do not wait for the end of an outage that came while they were under
+	// Impatient runs do not wait for the end of an outage that began while they were under
 	// way.
 	Impatient Patience = iota
-	// Patient runs do.
+	// Patient runs wait for it.
 	Patient
-	// Insistent runs also go on while Redis answers and refuses, until shortly before the
-	// deadline of their context, where others end after 250 ms.
+	// Insistent runs are also repeated while Redis replies and refuses, until shortly before
+	// the deadline of their context. Other runs end after 250 ms of refusals.
 	Insistent
 )
 
@@ -70,7 +71,7 @@ func RunAs[I, O any](ctx context.Context, r *Runner, s Script[I, O], in I, store
 	return execute(ctx, r, s, in, stored, &c)
 }
 
-// execute runs a script. c says how; execute fills in the rest of it.
+// execute runs a script. c has the patience and the replicas; execute fills in the rest.
 func execute[I, O any](ctx context.Context, r *Runner, s Script[I, O], in I, stored StoredReply, c *call) (Outcome[O], error) {
 	fill(r, s, in, stored, c)
 	return carryOut(ctx, r, s, c)
@@ -97,7 +98,7 @@ func fill[I, O any](r *Runner, s Script[I, O], in I, stored StoredReply, c *call
 	c.Many, c.Takes = r.many(s.Source), s.takes()
 }
 
-// outcome reads how a run has ended.
+// outcome makes the outcome of a run that has ended.
 func outcome[I, O any](s Script[I, O], c *call, reply any, err error) (Outcome[O], error) {
 	out := Outcome[O]{Sent: c.Sent}
 	if err == nil {
@@ -109,9 +110,9 @@ func outcome[I, O any](s Script[I, O], c *call, reply any, err error) (Outcome[O
 	return out, err
 }
 
-// command builds the arguments: name, script, count of keys, keys, ARGV. It uses the
-// memory of args. What the arguments point to is never used again, since a batch may still
-// read it when its caller has left.
+// command builds the arguments: name, script, count of keys, keys, ARGV. It reuses the
+// memory of args, but not the values that the arguments point to, since a batch may still
+// read those when its caller has returned.
 func command[I, O any](r *Runner, s Script[I, O], in I, stored StoredReply, args []any) []any {
 	const before = 3 // the name, the script and the count
 	if args == nil {
@@ -132,8 +133,8 @@ func command[I, O any](r *Runner, s Script[I, O], in I, stored StoredReply, args
 	return args
 }
 
-// decode reads a reply. Instead of the values it may hold what once of lib/once.lua
-// answers.
+// decode reads a reply: the values of the contract, or {'conflict'} or {'replayed', values} of
+// once in lib/once.lua.
 func decode[I, O any](s Script[I, O], reply any) (out O, replayed bool, err error) {
 	values, ok := reply.([]any)
 	if !ok {
@@ -151,7 +152,7 @@ func decode[I, O any](s Script[I, O], reply any) (out O, replayed bool, err erro
 			values, replayed = inner, true
 		}
 	}
-	read := &struct { // allocated at once
+	read := &struct { // one allocation for both
 		out   O
 		reply Reply
 	}{reply: Reply{values: values}}

@@ -12,8 +12,8 @@ import (
 // ErrConflict: the request id was used with other parameters.
 var ErrConflict = errors.New("the request id was used before with other parameters")
 
-// Options are the store's: whoever only runs scripts needs no other package to open
-// one.
+// Options are those of the store, so that packages that only run scripts need not import
+// package redis to open one.
 type Options = redis.Options
 
 // Runner executes scripts on one store.
@@ -21,13 +21,13 @@ type Runner struct {
 	*redis.Store
 	tel   *telemetry.Telemetry
 	clock func() int64 // instead of the server's, if it is set
-	// alone: no runs are put together. The embedded store is in this process, so that
-	// nothing is gained by it, and takes long to load a script.
+	// alone is set if runs are never combined. For the embedded store that gains nothing,
+	// since it is in this process, and it takes long to load a script.
 	alone bool
 }
 
-// Open opens a store that has all scripts loaded, and makes its runner. Redis being
-// away is a state, not an error. It fails only on options that can never work.
+// Open opens a store that loads all scripts, and makes its runner. An unreachable Redis
+// is a state, not an error. It fails only on options that can never work.
 func Open(o Options) (*Runner, error) {
 	if o.Telemetry == nil {
 		o.Telemetry = telemetry.Nop()
@@ -41,8 +41,8 @@ func Open(o Options) (*Runner, error) {
 	return r, nil
 }
 
-// scripts are the texts and names of all scripts, for the store to load. Texts are assembled
-// side by side, since a start waits for them.
+// scripts returns the texts and names of all scripts, which the store loads. Texts are
+// assembled concurrently, since a start waits for them.
 func (r *Runner) scripts() redis.Scripts {
 	var all redis.Scripts
 	add := func(s *Source, f form) {
@@ -70,7 +70,7 @@ func (r *Runner) scripts() redis.Scripts {
 	return all
 }
 
-// many is the name of a script's form for many items as it is run here; empty for a script
+// many returns the name for EVALSHA of a script's form for many items; empty for a script
 // that is never run for many.
 func (r *Runner) many(s *Source) string {
 	if r.alone || s.takes() == 0 {

@@ -1,14 +1,13 @@
 // Package lua is the script engine: it assembles the texts of scripts from their files and
-// from the parts that nouns share (lib), knows their contracts, and runs them, alone or
-// many in one pipeline.
-// It decides which failed tries are repeated, for how long, and what the caller is
-// told.
+// from the parts that nouns share (lib), makes KEYS, ARGV and replies by their contracts, and
+// runs them, one by one or many in one pipeline.
+// It decides which failed tries are repeated, for how long, and which error the caller gets.
 //
 // Its invariant: shared state changes only inside a script, a script that
 // refuses writes nothing, and a script whose outcome is unknown is run again
 // only when that cannot count twice.
 //
-// It knows neither rules nor sessions, and never imports coord; connections are
+// It has no code for rules or sessions, and never imports coord; connections are
 // those of package redis, which sends each try once.
 package lua
 
@@ -49,27 +48,27 @@ type Source struct {
 	// texts make the script in each form, on the server's clock and on the caller's, once
 	// each and when it is first needed: a command that opens no store needs none of them.
 	texts [2][2]func() *text
-	// commands are what it runs in Redis.
+	// commands returns the commands that the script runs in Redis.
 	commands func() []string
-	// takes is how long one run keeps Redis busy, as its header states behind its order (the
-	// line "-- COST O(1), 12 us: ..."). Runs of a script that states it go to Redis together
-	// when they wait for the same server. Zero = it runs alone, since its time depends on
-	// what it finds.
+	// takes returns how long one run keeps Redis busy, as the script's header states it after
+	// the complexity (the line "-- COST O(1), 12 us: ..."). Runs of such a script go to Redis
+	// together when they wait for the same server. Zero = each run goes alone, since its time
+	// depends on the data.
 	takes func() time.Duration
 }
 
-// text is a script as Redis gets it, and its name for EVALSHA.
+// text is a script as it is sent to Redis, and its name for EVALSHA.
 type text struct{ body, sha string }
 
-// Text returns the script as Redis gets it: its parts, then its body.
+// Text returns the script as it is sent to Redis: its parts, then its body.
 func (s *Source) Text() string { return s.form(forOne, false).body }
 
-// SHA is the script's name for EVALSHA.
+// SHA returns the script's name for EVALSHA.
 func (s *Source) SHA() string { return s.form(forOne, false).sha }
 
-// form is the script in a form. With clocked it is on the caller's clock instead of the
-// server's: its now is the last argument of an item, in Unix microseconds, after the
-// fingerprint where there is one. That serves Options.Clock.
+// form returns the script in a form. With clocked, for Options.Clock, it uses the caller's
+// clock instead of the server's: now is then the last argument of an item, in Unix
+// microseconds, after the fingerprint if there is one.
 func (s *Source) form(f form, clocked bool) *text {
 	return s.texts[index(bool(f))][index(clocked)]()
 }
@@ -81,14 +80,14 @@ func index(b bool) int {
 	return 0
 }
 
-// Script is a Source that knows its input and output types.
+// Script is a Source with its input and output types.
 type Script[I, O any] struct {
 	*Source
 	// put appends KEYS, the stored reply's key unless it is empty, and ARGV. It also returns
-	// how many keys there are. What it appends points into in and stored reply.
+	// how many keys there are. The pointers that it appends point into in and stored.
 	put func(in *I, stored *string, to []any) (all []any, keys int)
-	// read reads a reply into out; the Reply reports what does not fit. A replayed one
-	// may be of an earlier version.
+	// read reads a reply into out; the Reply keeps the error of a value that does not fit. A
+	// replayed reply may be of an earlier version.
 	read func(out *O, r *Reply, replayed bool)
 }
 
@@ -99,13 +98,13 @@ var scripts []*Source
 func Scripts() []*Source { return scripts }
 
 // Define describes a script by its two structs, see contract, and its embedded file.
-// Where the output is a number or a bool and no struct, Returns has its name.
+// If the output is a number or a bool and not a struct, Returns has its name.
 //
-// Its header may ask for parts before its body (the line "-- USES clock lock ..."). Making
-// functions takes time at each run, so parts that a script rarely needs (the line
-// "-- LATER ...") are put into one function, later, which makes them and returns the
-// one that is called as the last part is. A build that lacks a file panics when it
-// opens a store: it must not start.
+// The header of the file may name parts that come before the body (the line
+// "-- USES clock lock ..."). Making functions takes time at each run, so parts that a script
+// rarely needs (the line "-- LATER ...") are put into one function, later, which makes their
+// functions and returns the function with the name of the last part. A build that lacks a
+// file panics when it opens a store: it must not start.
 func Define[I, O any](files embed.FS, src Source) Script[I, O] {
 	c := contractOf(reflect.TypeFor[I](), reflect.TypeFor[O](), strings.Join(src.Returns, " "))
 	src.Keys, src.Args, src.Returns = c.names()
@@ -143,7 +142,7 @@ func register(files embed.FS, src Source) *Source {
 	return s
 }
 
-// maker makes the text of a form once, from parts.
+// maker returns a function that assembles the text of a form once, from parts.
 func (s *Source) maker(f form, part func(string) string) func() *text {
 	return sync.OnceValue(func() *text {
 		body := s.assemble(f, part)
@@ -151,8 +150,8 @@ func (s *Source) maker(f form, part func(string) string) func() *text {
 	})
 }
 
-// statedCost is the time in the line "-- COST O(...), 20 us: ..." of a script's header; 0 = none
-// is stated.
+// statedCost returns the time in the line "-- COST O(...), 20 us: ..." of a script's header; 0 =
+// it states none.
 func (s *Source) statedCost() time.Duration {
 	_, line, _ := strings.Cut(s.file(), "\n-- COST O(")
 	line, _, _ = strings.Cut(line, "\n")
@@ -164,9 +163,9 @@ func (s *Source) statedCost() time.Duration {
 	return time.Duration(us) * time.Microsecond
 }
 
-// commandsOf are the commands that a script in its form for one runs, such as GET and
-// XINFO|GROUPS, sorted, without PUBLISH, which it calls in another way: it goes on if that is
-// denied.
+// commandsOf returns the commands that a script in its form for one runs, such as GET and
+// XINFO|GROUPS, sorted. PUBLISH is not among them: scripts run it by pcall, and continue if it
+// is denied.
 func commandsOf(text string) []string {
 	var list []string
 	for _, call := range strings.Split(text, "redis.call('")[1:] {
@@ -186,27 +185,28 @@ func digest(text string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// callersClock stands in for lib/clock.lua in a script on the caller's clock. The items
-// of one run have one clock, that of the last.
+// callersClock replaces lib/clock.lua in a script on the caller's clock. All items of one
+// run use the time of the last item.
 func callersClock(f form) string {
 	if f == forMany {
-		return "local now = tonumber(ARGV[#ARGV - 2])\n" // behind it are the mask and the count of items
+		return "local now = tonumber(ARGV[#ARGV - 2])\n" // the mask and the count of items follow it
 	}
 	return "local now = tonumber(ARGV[#ARGV])\n"
 }
 
 // assemble builds a script's text; part maps the name of a part to its
-// text without comments, so that the clock can be swapped.
+// text without comments, so that the clock can be replaced.
 //
-// A script is the body of a function that sees its inputs as locals and returns a
-// table of its outputs and whether it wrote. What stands behind a line "-- AFTER" runs
-// when the reply was kept, or was found: r is what the body returned, nil where it did
-// not run; what is added to r is answered and not kept.
+// A script is the body of a function that has its inputs as locals and returns a
+// table of its outputs and whether it wrote. The code after a line "-- AFTER" runs
+// after the reply was stored, or when a stored reply was found: r is the table that the
+// body returned, nil if the body did not run. Fields that this code adds to r are
+// returned and not stored.
 //
-// The form for many runs the same function for each item, whose KEYS stand behind those of
-// the item before it; ARGV is what redis.AppendColumns makes. It reads the clock
-// once, and returns the list of the items' replies. An error is that of its item alone,
-// whose reply is then the error's text; a reply is never a text otherwise.
+// The form for many runs the same function for each item. The KEYS of the items follow one
+// another; ARGV is what redis.AppendColumns makes. The form reads the clock once, and
+// returns the list of the items' replies. An error concerns only its item, whose reply is
+// then the error's text; no other reply is a text.
 func (s *Source) assemble(f form, part func(string) string) string {
 	body := s.file()
 	var b strings.Builder
@@ -263,7 +263,7 @@ func (s *Source) assemble(f form, part func(string) string) string {
 	}
 	result := "(run())"
 	if s.StoresReply {
-		// The fingerprint comes with the stored reply, behind all other arguments.
+		// If there is a stored reply, its fingerprint follows all other arguments.
 		result = fmt.Sprintf("once(%s, %s, run, %s)", f.key(len(s.Keys)+1), f.arg(len(s.Args)+1), kept)
 	}
 	if !hasAfter {
@@ -277,10 +277,10 @@ func (s *Source) assemble(f form, part func(string) string) string {
 // libraries are the tables of functions that scripts use.
 var libraries = []string{"math", "redis", "string", "table"}
 
-// localized has a script find the functions of the library once: finding one in its table
-// takes longer than calling many of them, and the form for many calls them for each item.
-// It looks for the dots itself, since each start of a sidecar does this to all scripts, and a
-// regular expression takes several times as long.
+// localized puts the library functions that a script uses into locals. The lookup of a
+// function in its table takes longer than many a call, and the form for many calls them for
+// each item. The search for dots uses no regular expression, which takes several times as
+// long: each start of a sidecar does this for all scripts.
 func localized(text string) string {
 	isWord := func(c byte) bool { return c == '_' || c|0x20 >= 'a' && c|0x20 <= 'z' || c >= '0' && c <= '9' }
 	var names []string
@@ -317,7 +317,7 @@ func localized(text string) string {
 	return "local " + strings.ReplaceAll(all, ".", "_") + " = " + all + "\n" + b.String()
 }
 
-// headerWords are the words of all lines of a header that begin so.
+// headerWords returns the words of all lines that begin with line.
 func headerWords(body, line string) (words []string) {
 	for text := range strings.Lines(body) {
 		if list, ok := strings.CutPrefix(text, line); ok {
@@ -327,12 +327,12 @@ func headerWords(body, line string) (words []string) {
 	return words
 }
 
-// readAhead writes what is read for all items at once. The keys of the line "-- TEXTS ..."
-// and the stored replies come with one MGET, and text_get finds them. MGET does not tell a key that
-// is missing from one that holds no text, so one EXISTS asks for those that it found
-// nothing at: they are read one by one, which is an error for the latter, if there are any.
-// The same EXISTS asks for the keys of the line "-- RARE ...", which mostly do not exist: the
-// local rare tells whether any of them may.
+// readAhead writes the code that reads keys of all items at once. One MGET reads the keys of
+// the line "-- TEXTS ..." and the stored replies, for text_get. MGET returns nil for a missing
+// key and also for a key of another type, so one EXISTS counts the keys for which it returned
+// nil. If any of them exists, text_get reads each of these keys with GET, which fails for
+// another type. The same EXISTS counts the keys of the line "-- RARE ...", which mostly do not
+// exist: the local rare is true if one of them may exist.
 func (s *Source) readAhead(b *strings.Builder, f form, texts, rare []string) {
 	if len(texts)+len(rare) == 0 {
 		return
@@ -366,7 +366,7 @@ end
 `)
 }
 
-// positions are the places of keys among those of an item.
+// positions returns the positions of keys among those of an item.
 func (s *Source) positions(names []string) (at []string) {
 	for _, name := range names {
 		i := slices.Index(s.Keys, name)
@@ -378,7 +378,7 @@ func (s *Source) positions(names []string) (at []string) {
 	return at
 }
 
-// file is the script's file.
+// file returns the text of the script's file.
 func (s *Source) file() string {
 	text, err := s.files.ReadFile(s.Name + ".lua")
 	if err != nil {
@@ -387,7 +387,7 @@ func (s *Source) file() string {
 	return string(text)
 }
 
-// many writes the loop over items. All have a stored reply, or none has.
+// many writes the loop over items. All of them have a stored reply, or none has.
 func (s *Source) many(b *strings.Builder, kept string, hasAfter bool) {
 	result := "(run())"
 	if s.StoresReply {
@@ -405,15 +405,15 @@ func (s *Source) many(b *strings.Builder, kept string, hasAfter bool) {
 		"key0, at = key0 + keys, at + 1\nend\nreturn out\n")
 }
 
-// function writes one that sees the script's inputs as locals.
+// function writes a Lua function that has the script's inputs as locals.
 func (s *Source) function(b *strings.Builder, f form, head, body string) {
 	fmt.Fprintf(b, "local function %s\n%s%send\n", head, s.contract.prologue(f), stripComments(body))
 }
 
-// stripped has the texts of parts by their partFile, since many scripts share a part; empty for a file that does not exist.
+// stripped caches the texts of parts by their partFile, since many scripts share a part; empty for a file that does not exist.
 var stripped sync.Map
 
-// part is the text of a part without comments: part_<name>.lua of the script's own
+// part returns the text of a part without comments: part_<name>.lua of the script's own
 // folder, or lib/<name>.lua, which all nouns share.
 func (s *Source) part(name string) string {
 	if text, ok := strippedFile(s.files, "part_"+name+".lua"); ok {
@@ -426,7 +426,8 @@ func (s *Source) part(name string) string {
 	return text
 }
 
-// strippedFile reads a part, once for all scripts of its folder. False = there is none.
+// strippedFile reads a part, once for all scripts of its folder. It returns false if there is
+// none.
 func strippedFile(files embed.FS, name string) (string, bool) {
 	at := partFile{files, name}
 	if known, ok := stripped.Load(at); ok {
@@ -442,7 +443,7 @@ func strippedFile(files embed.FS, name string) (string, bool) {
 	return text, text != ""
 }
 
-// partFile names a part: two folders may have different ones of one name.
+// partFile identifies a part: two folders may have different parts of the same name.
 type partFile struct {
 	files embed.FS
 	name  string

@@ -74,7 +74,7 @@ func TestTopologySentinelsHaveALoginOfTheirOwn(t *testing.T) {
 			require.ErrorIs(t, ping, redis.ErrUnavailable)
 			await(t, func() bool { return strings.Contains(log.String(), "redis is down") })
 			for _, told := range []string{err.Error(), ping.Error(), r.Status().Trouble.Error(), log.String()} {
-				require.Contains(t, told, "no sentinel names a master that answers")
+				require.Contains(t, told, "no sentinel names a master that replies")
 				require.Contains(t, told, c.want)
 				require.Contains(t, told, "redis.sentinel")
 				require.NotContains(t, told, "missing address")

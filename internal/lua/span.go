@@ -11,12 +11,12 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/redis"
 )
 
-// decided is what a script's output tells its span: what was decided, never a
-// key. Outputs implement it where there is a decision.
+// decided is implemented by outputs that contain a decision. SpanAttrs returns the
+// attributes that describe it, and never a key.
 type decided interface{ SpanAttrs() []attribute.KeyValue }
 
-// startSpan starts the span of a script, or none: under a parent that is not
-// recorded nothing is built at all.
+// startSpan starts the span of a script. It returns nil under a parent that is not
+// recorded, so that nothing is allocated for it.
 func (r *Runner) startSpan(ctx context.Context, s *Source) (context.Context, trace.Span) {
 	if parent := trace.SpanFromContext(ctx); parent.SpanContext().IsValid() && !parent.IsRecording() {
 		return ctx, nil
@@ -73,8 +73,8 @@ func (r *Runner) endBatchSpan(span trace.Span, s *Source, runs []batched, tries 
 	endWith(span, first)
 }
 
-// endWith marks what failed by its kind; the text stays in the log, since it
-// may name hosts.
+// endWith ends a span and records the kind of its error. The text of the error
+// stays in the log, since it may contain host names.
 func endWith(span trace.Span, err error) {
 	if err != nil {
 		kind := "error"

@@ -6,7 +6,7 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
 )
 
-// Call runs a script at now and reads its reply by its descriptor.
+// Call runs a script at now and reads its reply by its contract.
 func Call[I, O any](t require.TestingT, s *Store, script lua.Script[I, O], now int64, in I) O {
 	keys, args := lua.InputOf(script, in)
 	reply, err := s.Eval(script.Source, now, keys, args, lua.StoredReply{})

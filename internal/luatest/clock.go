@@ -9,13 +9,13 @@ import (
 // Epoch is where the scripts' clock starts in tests, in Unix microseconds.
 const Epoch = int64(1_800_000_000_000_000)
 
-// What the scripts' clock has, in microseconds.
+// Durations of the scripts' clock, in microseconds.
 const (
 	Second = int64(1_000_000)
 	Hour   = 3600 * Second
 )
 
-// CeilMS is a duration in milliseconds, rounded up.
+// CeilMS returns a duration in milliseconds, rounded up.
 func CeilMS(us int64) int64 { return (us + 999) / 1000 }
 
 // Shown prints a value for people: instants of the tests' clock as @ and the

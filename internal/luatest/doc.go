@@ -1,10 +1,10 @@
-// Package luatest is what tests of scripts have in common: stores on which a script runs by
+// Package luatest has what tests of scripts share: stores on which a script runs by
 // the test's own clock, the timelines in a noun's testdata, a proxy that loses replies, and
 // runners that end with their test.
 //
-// Its invariant: what it offers runs alike on the embedded store, on real Redis and on a
-// cluster, so that a test is written once for all of them.
+// Its invariant: its functions work in the same way on the embedded store, on real Redis and
+// on a cluster, so that one test serves all of them.
 //
-// It knows no noun, except that it asks one of their scripts whether a runner has reached
-// its Redis.
+// It depends on no noun, except that UntilUp runs a script of one to find out whether a
+// runner has reached its Redis.
 package luatest

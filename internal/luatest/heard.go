@@ -8,11 +8,11 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/redis"
 )
 
-// Heard is a subscriber that keeps what it is told.
+// Heard is a subscriber that records its callbacks.
 type Heard struct {
 	// Messages are channels and payloads with a space between them.
 	Messages chan string
-	// Subscribed gets a value whenever the subscription is there, again after it was lost.
+	// Subscribed gets a value whenever the subscription was made, also after it was lost.
 	Subscribed chan string
 }
 
@@ -28,7 +28,7 @@ func Listen(t *testing.T, r *lua.Runner, channels ...string) (Heard, func()) {
 	return h, stop
 }
 
-// Next is the next value, which comes within 30 seconds or the test fails.
+// Next returns the next value; if none comes within 30 seconds, the test fails.
 func Next(t *testing.T, from <-chan string) string {
 	t.Helper()
 	select {

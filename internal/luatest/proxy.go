@@ -17,8 +17,8 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/redistest"
 )
 
-// Proxy stands between a runner and Redis and loses replies of scripts: what
-// they answer has been executed.
+// Proxy is between a runner and Redis and loses replies of scripts, which Redis has
+// executed.
 type Proxy struct {
 	// URL is where runners reach it, Target the address of the Redis behind it.
 	URL, Target string
@@ -34,7 +34,7 @@ type Proxy struct {
 	wg       sync.WaitGroup
 }
 
-// Plan is what happens to the next connection on which a script is written.
+// Plan is what the proxy does with the next connection on which a script is written.
 type Plan struct {
 	// Pass is how many bytes of its replies still get through.
 	Pass int
@@ -44,7 +44,7 @@ type Plan struct {
 	Forever bool
 }
 
-// StartProxy starts one before the Redis at url, until the test ends.
+// StartProxy starts a proxy in front of the Redis at url, until the test ends.
 func StartProxy(t *testing.T, url string) *Proxy {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
@@ -170,13 +170,13 @@ func (p *Proxy) Cut() {
 	}
 }
 
-// Kill ends all connections and takes no new ones: for Redis, who used it is gone.
+// Kill ends all connections and accepts no new ones, as if the runner's process had ended.
 func (p *Proxy) Kill() {
 	_ = p.ln.Close()
 	p.Cut()
 }
 
-// Connections is how many it has accepted so far.
+// Connections returns how many connections it has accepted so far.
 func (p *Proxy) Connections() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -197,7 +197,7 @@ var ProbeSHA = sync.OnceValue(func() string {
 	}
 })
 
-// BehindProxy is a runner whose replies may be lost, and one beside it that looks.
+// BehindProxy returns a runner whose replies may be lost, and one that reaches the same Redis directly.
 func BehindProxy(t *testing.T, o lua.Options) (p *Proxy, r, witness *lua.Runner, key string) {
 	t.Helper()
 	p = StartProxy(t, redistest.URL(t))

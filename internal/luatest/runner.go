@@ -11,7 +11,7 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
 )
 
-// UntilUp returns after the first call that is answered, or with the error of the last one.
+// UntilUp returns after the first call that gets a reply, or with the error of the last one.
 func UntilUp(t *testing.T, r *lua.Runner) error {
 	ctx := Deadline(t)
 	tick := time.NewTicker(2 * time.Millisecond)
@@ -34,7 +34,7 @@ func Open(t testing.TB, o lua.Options) *lua.Runner {
 	return r
 }
 
-// Deadline is far beyond what anything here takes, so that only a hang meets it.
+// Deadline is much longer than anything here takes, so that only a hang reaches it.
 func Deadline(t testing.TB) context.Context {
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	t.Cleanup(cancel)

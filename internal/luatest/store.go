@@ -28,16 +28,15 @@ type Store struct {
 	// Prefix is the tag of all keys, without its braces.
 	Prefix string
 
-	under string                   // what keys begin with behind the tag
-	many  bool                     // the next run takes the form for many items
-	tick  func()                   // has the server's own clock go on; nil = it does by itself
-	ttls  map[string]time.Duration // that the last run set, by key; of each key that scripts were given
+	under string                   // the beginning of keys after the tag
+	many  bool                     // the next run uses the form for many items
+	tick  func()                   // advances the server's own clock; nil = it advances by itself
+	ttls  map[string]time.Duration // the TTL that the last run set, for each key that scripts were given
 }
 
 // EachStore runs a test on the embedded store and on real Redis, and below a
 // TestTopology on a cluster instead. The clock that scripts read does not move the
-// store's TTLs, so a test that is about a TTL looks at the PEXPIRE, and deletes the
-// key to end it.
+// store's TTLs, so a test of a TTL reads it by TTL, and deletes the key to end it.
 func EachStore(t *testing.T, test func(t *testing.T, s *Store)) {
 	t.Helper()
 	if strings.HasPrefix(t.Name(), "TestTopology") {
@@ -78,7 +77,7 @@ func clusterStore(t *testing.T) *Store {
 	return NewStore(t, "cluster", &redis.Options{Addr: node.Options().Addr}, prefix)
 }
 
-// NewStore is a store with all scripts loaded. Its name is embedded, redis or cluster.
+// NewStore makes a store with all scripts loaded. Its name is embedded, redis or cluster.
 func NewStore(t *testing.T, name string, o *redis.Options, prefix string) *Store {
 	t.Helper()
 	o.MaxRetries = -1
@@ -97,12 +96,12 @@ func NewStore(t *testing.T, name string, o *redis.Options, prefix string) *Store
 	return s
 }
 
-// Key puts every key of a test under one tag, as a cluster wants it.
+// Key returns a key under the tag of the test, which a cluster requires.
 func (s *Store) Key(name string) string { return "{" + s.Prefix + "}:" + s.under + name }
 
-// Eval runs a script at now and returns its raw reply. It takes away the TTLs
-// that the script set, so that no key ends by the real clock while a test lives
-// by its own. Every second run takes the script's form for many items.
+// Eval runs a script at now and returns its raw reply. It removes the TTLs that
+// the script set, so that no key expires by the real clock, while the test has a
+// clock of its own. Every second run uses the script's form for many items.
 func (s *Store) Eval(src *lua.Source, now int64, keys []string, args []any, l lua.StoredReply) ([]any, error) {
 	keys, args = withStoredReply(keys, args, l)
 	s.many = !s.many
@@ -139,11 +138,11 @@ func formOf(src *lua.Source, many bool) form {
 	return form{sha, many}
 }
 
-// runs counts the runs of forms for many.
+// runs is the number of runs of forms for many.
 var runs atomic.Int64
 
-// args are the arguments of a run for one item. In every second run of a form for many all
-// of them are as if they were the same for many items, in the others as if none was.
+// args returns the arguments of a run for one item. In every second run of a form for many
+// the mask marks all arguments as the same for all items, in the other ones none.
 func (f form) args(item []any) []any {
 	if !f.many {
 		return item
@@ -152,7 +151,7 @@ func (f form) args(item []any) []any {
 	return append(item, strings.Repeat(mask, len(item)), 1)
 }
 
-// reply is that of the one item.
+// reply returns the reply of the only item.
 func (f form) reply(cmd *redis.Cmd) ([]any, error) {
 	reply, err := cmd.Slice()
 	if err != nil || !f.many {
@@ -173,7 +172,7 @@ func withStoredReply(keys []string, args []any, l lua.StoredReply) ([]string, []
 	return append(slices.Clone(keys), l.Key), append(slices.Clone(args), l.Fingerprint)
 }
 
-// Raw is what a key holds, by its type, in one line; "none" when it is not there.
+// Raw returns the value of a key, by its type, in one line; "none" if it does not exist.
 func (s *Store) Raw(t require.TestingT, key string) string {
 	ctx := context.Background()
 	kind, err := s.Client.Type(ctx, key).Result()
@@ -213,7 +212,7 @@ func (s *Store) Raw(t require.TestingT, key string) string {
 	return ""
 }
 
-// TTL is what the last run that was given the key set as its TTL, or -1.
+// TTL returns the TTL that the last run with this key set, or -1.
 func (s *Store) TTL(key string) time.Duration { return s.ttls[key] }
 
 // Del deletes a key.

@@ -14,9 +14,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Streams live by the server's own clock, not by that of scripts: an id has the millisecond in
-// which its message was added, and Redis itself counts since when a pending message is idle.
-// Tests therefore never compare ids, and have messages idle for hours.
+// Streams use the server's own clock, not that of scripts: an id has the millisecond in which
+// its message was added, and Redis itself measures how long a pending message is idle. Tests
+// therefore never compare ids, and use idle times of hours.
 
 // rawStream is a stream: its messages, and of each group the last one that was delivered and
 // those that are pending, with their consumer and how often they were delivered, and with
@@ -50,7 +50,7 @@ func (s *Store) rawStream(t require.TestingT, key string) string {
 	return strings.Join(words, " ")
 }
 
-// Pending are the first 1,000 pending messages of a group.
+// Pending returns the first 1,000 pending messages of a group.
 func (s *Store) Pending(t require.TestingT, log, group string) []redis.XPendingExt {
 	all, err := s.Client.XPendingExt(context.Background(), &redis.XPendingExtArgs{
 		Stream: log, Group: group, Start: "-", End: "+", Count: 1000,
@@ -59,7 +59,7 @@ func (s *Store) Pending(t require.TestingT, log, group string) []redis.XPendingE
 	return all
 }
 
-// Deliver has a consumer be given new messages of a group, at most so many.
+// Deliver delivers at most that many new messages of a group to a consumer.
 func (s *Store) Deliver(t require.TestingT, log, group, consumer string, count int64) []redis.XMessage {
 	got, err := s.Client.XReadGroup(context.Background(), &redis.XReadGroupArgs{
 		Group: group, Consumer: consumer, Streams: []string{log, ">"}, Count: count, Block: -1,
@@ -71,7 +71,7 @@ func (s *Store) Deliver(t require.TestingT, log, group, consumer string, count i
 	return got[0].Messages
 }
 
-// Idle has a pending message have been idle for so long, and leaves all else of it.
+// Idle sets how long a pending message has been idle, and changes nothing else of it.
 func (s *Store) Idle(t require.TestingT, log, group, id string, d time.Duration) {
 	ctx := context.Background()
 	p, err := s.Client.XPendingExt(ctx, &redis.XPendingExtArgs{Stream: log, Group: group, Start: id, End: id, Count: 1}).Result()
@@ -81,8 +81,8 @@ func (s *Store) Idle(t require.TestingT, log, group, id string, d time.Duration)
 		"IDLE", d.Milliseconds(), "RETRYCOUNT", p[0].RetryCount, "JUSTID").Err())
 }
 
-// Apart has what the next command adds have a later millisecond than all before, so that no
-// id of two streams is the same.
+// Apart waits until messages get a later millisecond than all before, so that no two streams
+// have the same id.
 func (s *Store) Apart(t require.TestingT) {
 	if s.tick != nil {
 		s.tick()
@@ -97,7 +97,7 @@ func (s *Store) Apart(t require.TestingT) {
 	}
 }
 
-// act carries out a line of a timeline that is about a stream. False = it is about none.
+// act carries out a line of a timeline that is about a stream. It returns false for any other line.
 func (tl *timeline) act(t *testing.T, verb string, args []string) bool {
 	ctx, s := context.Background(), tl.s
 	key := func() string { return s.Key(args[0]) }

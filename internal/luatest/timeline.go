@@ -19,35 +19,35 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Update is the flag -update: tests write what they would compare with.
+// Update is the flag -update: tests then write the files that they otherwise compare with.
 var Update = flag.Bool("update", false, "write what is compared: the answers of the embedded store into timelines, the headers of scripts")
 
-// Timelines runs testdata/<script>/*.txt of a noun's folder, which each script in it has.
-// Such a file is a list of blocks, one empty line apart: lines that do something, ----,
-// and what came of it.
+// Timelines runs testdata/<script>/*.txt of a noun's folder; each script must have some.
+// Such a file is a list of blocks, separated by one empty line: lines with actions, ----,
+// and their result.
 //
 //	default <script> name=value ...   arguments of all later runs of it
 //	at 1500ms                         the clock, since the start; it may step back
-//	expire <key>                      the key goes, as when its TTL has ended
+//	expire <key>                      the key is deleted, as when its TTL has ended
 //	hash <key> field=value ...        the key holds this hash, whatever it held
 //	text <key> <text>                 the same for a text
 //	add <key> field=value ...         a message comes to the stream that others added
 //	drop <key> <id>                   a message is deleted
 //	deliver <key> <group> <consumer> <count>
-//	                                  the consumer is given so many new messages
-//	idle <key> <group> <id> 1h        so long ago a pending message was delivered
+//	                                  the consumer is given that many new messages
+//	idle <key> <group> <id> 1h        the pending message was delivered that long ago
 //	ungroup <key> <group>             the group is deleted
-//	<script> name=value ...           a run, by the descriptor's names; stored_reply=<key>
+//	<script> name=value ...           a run, by the contract's names; stored_reply=<key>
 //	                                  fingerprint=<text> makes it happen once; a key that
 //	                                  has the name of an argument is named <key>_key
 //
-// The result is the reply by names and then each key of the run: what it holds,
-// and the TTL if this run set one; "unchanged" is a key that was not written at
-// all. A key that the run does not name has its name in the descriptor, and is
-// told only when there is one, and one that is given twice is told once. @1.5s is an instant since the start, @1.5s(ms) the
+// The result is the reply by names and then each key of the run: its value, and the TTL
+// if this run set one; "unchanged" is a key that was not written at all. A key that the
+// line does not name has its name in the contract, and is shown only if it exists; a key
+// that is given twice is shown once. @1.5s is an instant since the start, @1.5s(ms) the
 // same in milliseconds. #1 is the first id of a message that was shown or added, and so on.
-// Arguments that a signature tells (bands, capacity, l, p) follow from it.
-// Between runs keys have no TTL, so none ends by the real clock.
+// Arguments that follow from a signature (bands, capacity, l, p) are derived from it.
+// Between runs keys have no TTL, so that none expires by the real clock.
 func Timelines(t *testing.T, noun string) {
 	t.Helper()
 	files, err := TimelinesOf(os.DirFS(noun))
@@ -65,8 +65,8 @@ func Timelines(t *testing.T, noun string) {
 	}
 }
 
-// TimelinesOf are the timelines in a noun's folder. It is an error when a script there has
-// none, and when there are some of no script.
+// TimelinesOf returns the timelines in a noun's folder. It is an error if a script there has
+// none, or if there are timelines without a script.
 func TimelinesOf(noun fs.FS) ([]string, error) {
 	files, err := fs.Glob(noun, "testdata/*/*.txt")
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
 )
 
-// run executes a script once and tells its reply and its keys.
+// run executes a script once and returns its reply and its keys as text.
 func (tl *timeline) run(t *testing.T, name string, given []word, want string) []string {
 	i := slices.IndexFunc(lua.Scripts(), func(s *lua.Source) bool { return s.Name == name })
 	require.GreaterOrEqual(t, i, 0, "no script and no verb is called %s", name)
@@ -69,7 +69,7 @@ func (tl *timeline) run(t *testing.T, name string, given []word, want string) []
 	return out
 }
 
-// derive fills in what a signature tells about the bands.
+// derive sets the arguments about bands that follow from a signature.
 func derive(values map[string]string) {
 	sig := values["signature"]
 	if sig == "" {
@@ -84,7 +84,7 @@ func derive(values map[string]string) {
 	values["capacity"], values["l"], values["p"] = strings.Join(c, ","), strings.Join(l, ","), strings.Join(p, ",")
 }
 
-// arguments puts named values into the descriptor's order; names before "..."
+// arguments puts named values into the contract's order; names before "..."
 // from "bands" on repeat, with a value for each band.
 func arguments(t *testing.T, src *lua.Source, values map[string]string) []any {
 	var args []any
@@ -138,11 +138,11 @@ func namedReply(src *lua.Source, reply []any) string {
 	return prefix + strings.Join(out, " ")
 }
 
-// ttl is a key's TTL as far as it can be told: what the script set lies between
-// low and high, since the store's own clock moves on while it runs.
+// ttl is the range of a key's TTL: the TTL that the script set is between low and
+// high, since the store's own clock advances while the script runs.
 type ttl struct{ low, high int64 }
 
-// text tells the TTL that a fixture wants if it can be that one, else the lowest.
+// text returns the TTL of the fixture if it is in the range, else the lowest one.
 func (d ttl) text(key, want string) string {
 	if d.high < 0 {
 		return ""
@@ -157,7 +157,7 @@ func (d ttl) text(key, want string) string {
 	return fmt.Sprintf(" ttl=%dms", told)
 }
 
-// timed runs a script and brackets it by the store's clock.
+// timed runs a script and reads the store's clock before and after it.
 func (tl *timeline) timed(t *testing.T, src *lua.Source, keys []string, args []any) ([]any, []ttl) {
 	f := formOf(src, tl.many)
 	ctx := context.Background()

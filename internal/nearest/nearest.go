@@ -1,11 +1,11 @@
-// Package nearest finds the name that someone probably meant: "did you mean"
+// Package nearest finds the name that a user probably meant: "did you mean"
 // for methods, parameters, configuration keys and variables.
 //
 // Its invariant: its cost is bounded whatever the length of what was written,
 // since clients choose that text.
 package nearest
 
-// maxBytes is the longest text that is looked at: no name of ours comes near it.
+// maxBytes is the longest text that is compared: all names of Coxswain are much shorter.
 const maxBytes = 64
 
 // Name returns the candidate closest to written, and whether it is close enough

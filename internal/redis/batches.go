@@ -12,24 +12,24 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// batches gathers the tries for one node and sends them, a pipeline at a time. While one
-// pipeline is under way the next gathers, so that batches grow with the load. Within a
-// pipeline the tries of one script go in one EVALSHA, by the script's form for many items:
-// the server then parses one command, makes the script's functions once and reads the
-// clock once.
+// batches collects the tries for one node and sends them, one pipeline at a time. While one
+// pipeline is under way the tries of the next one are collected, so that batches grow with
+// the load. Within a pipeline the tries of one script go in one EVALSHA, by the script's
+// form for many items: the server then parses one command, makes the script's functions
+// once and reads the clock once.
 //
-// When the replies of a batch have come and others wait, those are sent before the replies
-// are given out, so that the server works meanwhile.
+// If more tries wait when the replies of a batch have come, the next batch is sent before
+// those replies are delivered, so that the server works meanwhile.
 //
-// Tries that name the same hash tag are executed in the order in which they were
+// Tries with keys of the same hash tag are executed in the order in which they were
 // submitted, and batches are settled in the order in which they were sent.
 type batches struct {
 	node *node
-	wake chan struct{} // told that something waits
-	// idle holds the batches that are neither under way nor being settled. There are two in
-	// all, so that one can be sent while the other is settled.
+	wake chan struct{} // filled when a try waits
+	// idle holds the batches that are neither under way nor being settled. There are two
+	// batches, so that one can be sent while the other is settled.
 	idle chan *batch
-	// answered holds the batches whose replies settle has to give out.
+	// answered holds the batches whose replies settle has to deliver.
 	answered chan *batch
 
 	mu      sync.Mutex // guards what follows
@@ -37,14 +37,14 @@ type batches struct {
 	closed  bool
 }
 
-// batch holds the tries of one pipeline. One goroutine has it at a time.
+// batch holds the tries of one pipeline. One goroutine at a time uses it.
 type batch struct {
 	node  *node
 	items []*queued
 	runs  []run
 	open  map[runKey]int // the run of runs that takes more items
 	last  map[string]int // the last run that has an item with this tag
-	// flushers are to be flushed when the batch is settled.
+	// flushers are flushed at the end of settle.
 	flushers []Flusher
 }
 
@@ -52,7 +52,7 @@ const (
 	// batchSize bounds the tries of one pipeline: its replies are read only after it is
 	// written.
 	batchSize = 256
-	// runTime bounds how long one EVALSHA keeps the server from answering others.
+	// runTime bounds how long one EVALSHA keeps the server from executing other commands.
 	runTime = 2 * time.Millisecond
 )
 
@@ -69,8 +69,8 @@ func newBatch(n *node) *batch {
 	return &batch{node: n, open: map[runKey]int{}, last: map[string]int{}}
 }
 
-// queued is one try on its way through a batch. It is apart from the Try, which its
-// caller has back as soon as its context ends.
+// queued is one try on its way through a batch. It is separate from the Try, since the
+// caller may use the Try again as soon as its context has ended.
 type queued struct {
 	args   []any
 	script string
@@ -82,8 +82,8 @@ type queued struct {
 	// try and to are set for a try that was submitted, so that no goroutine waits for it.
 	try *Try
 	to  Completion
-	// reply and err are set before done is closed. A submitted try has a done
-	// once it was abandoned.
+	// reply and err are set before done is closed. A submitted try has a done only
+	// after it was abandoned.
 	reply any
 	err   error
 	done  chan struct{}
@@ -93,8 +93,8 @@ type queued struct {
 const (
 	stateWaiting uint32 = iota
 	stateSent
-	stateWithdrawn // it is not sent any more
-	stateAbandoned // it was sent, and nobody reads its reply
+	stateWithdrawn // it will not be sent
+	stateAbandoned // it was sent, and its reply is dropped
 	stateEnded
 )
 
@@ -102,8 +102,8 @@ func (t *Try) queued() *queued {
 	return &queued{args: t.Args, script: t.Script, many: t.Many, takes: t.Takes, turn: t.turn}
 }
 
-// carryOut sends a try in a batch and waits for its reply. If ctx ends first, a try that
-// was not sent yet never is.
+// carryOut sends a try in a batch and waits for its reply. If ctx ends before the try was
+// sent, it is withdrawn.
 func (b *batches) carryOut(ctx context.Context, t *Try) (any, error) {
 	q := t.queued()
 	q.done = make(chan struct{})
@@ -124,7 +124,7 @@ func (b *batches) carryOut(ctx context.Context, t *Try) (any, error) {
 	return nil, &abandoned{ctx.Err(), q.done}
 }
 
-// submit queues a try; false = the node is closed.
+// submit queues a try. It returns false if the node is closed.
 func (b *batches) submit(q *queued) bool {
 	b.mu.Lock()
 	if b.closed {
@@ -135,13 +135,13 @@ func (b *batches) submit(q *queued) bool {
 	b.mu.Unlock()
 	select {
 	case b.wake <- struct{}{}:
-	default: // told already
+	default: // filled already
 	}
 	return true
 }
 
-// end gives a try its reply. The calls behind one that may be tried again are kept back
-// from the next batch on.
+// end delivers the reply or the error of a try. If the try may be repeated, the calls
+// behind it are held back from the next batch on.
 func (b *batch) end(q *queued, reply any, err error) {
 	if q.to != nil {
 		b.endUnwaited(q, reply, err)
@@ -174,11 +174,12 @@ func (b *batches) run() {
 	}
 }
 
-// sendNext sends what waits, as one batch, and settles it or has it settled. It returns false if nothing waits.
+// sendNext sends the waiting tries as one batch, and settles it or passes it to settle. It
+// returns false if none waits.
 func (b *batches) sendNext() bool {
 	next := <-b.idle
 	if !b.gather(next) {
-		next.flush() // gather has ended those that are kept back
+		next.flush() // gather may have ended tries that are held back
 		b.idle <- next
 		return false
 	}
@@ -186,7 +187,8 @@ func (b *batches) sendNext() bool {
 	next.exec()
 	switch {
 	case next.failed():
-		// The calls behind one that failed must hear of it before they are sent.
+		// The failure has to be recorded before the calls behind it are gathered, since gather
+		// ends them instead of sending them.
 		other := <-b.idle
 		next.settle()
 		b.idle <- other
@@ -207,7 +209,7 @@ func (b *batches) more() bool {
 	return len(b.waiting) > 0
 }
 
-// settle settles batches while the next one is under way, until run has ended.
+// settle settles batches while the next one is under way. It returns after run has ended.
 func (b *batches) settle() {
 	for next := range b.answered {
 		next.settle()
@@ -215,7 +217,7 @@ func (b *batches) settle() {
 	}
 }
 
-// close ends what waits.
+// close ends the waiting tries with errClosed.
 func (b *batches) close() {
 	b.mu.Lock()
 	b.closed = true
@@ -263,7 +265,7 @@ func (b *batches) gather(next *batch) bool {
 	return true
 }
 
-// before is how many arguments of EVALSHA stand before the keys: the command itself, the
+// before is how many arguments of EVALSHA come before the keys: the command itself, the
 // script and the count of keys.
 const before = 3
 
@@ -275,9 +277,9 @@ type run struct {
 	cmd   sha1Call
 }
 
-// runKey is what the items of one run have in common. The number of keys tells those with
-// a request id from those without. Where keys of several slots are refused, an item goes
-// with others of its tag alone.
+// runKey is what the items of one run have in common. The number of keys separates items
+// with a request id from those without. In a cluster, or where the server has refused keys
+// of several slots in one command, a run has items of one tag only.
 type runKey struct {
 	many string
 	keys int
@@ -308,7 +310,8 @@ func (b *batch) arrange() {
 			key.tag = tag
 		}
 		at, ok := b.open[key]
-		// Not into a run before one that has an item of this tag: it would overtake it.
+		// An item must not go into a run before one that has an item of its tag: it would be
+		// executed before that one.
 		if !ok || q.many == "" || at < b.last[tag] || b.runs[at].takes+q.takes > runTime {
 			at = b.begin()
 			b.open[key] = at
@@ -319,7 +322,7 @@ func (b *batch) arrange() {
 	}
 }
 
-// begin adds a run, with the memory of an earlier one.
+// begin adds a run, and reuses the memory of an earlier one.
 func (b *batch) begin() int {
 	at := len(b.runs)
 	if at == cap(b.runs) {
@@ -339,15 +342,15 @@ func (b *batch) exec() {
 		r.cmd = sha1Call{redis.NewCmd(ctx, r.command()...)}
 	}
 	if len(b.runs) == 1 {
-		_ = b.node.client.Process(ctx, b.runs[0].cmd) // the command has its error
+		_ = b.node.client.Process(ctx, b.runs[0].cmd) // the error is also in the command
 		return
 	}
 	p := b.node.client.Pipeline()
 	for i := range b.runs {
-		_ = p.Process(ctx, b.runs[i].cmd) // it only queues
+		_ = p.Process(ctx, b.runs[i].cmd) // only queued
 	}
 	_, err := p.Exec(ctx)
-	// A handshake that Redis refused is not told to the commands.
+	// go-redis does not set the error of a refused handshake on the commands.
 	var before *unsent
 	if errors.As(err, &before) {
 		for i := range b.runs {
@@ -356,8 +359,8 @@ func (b *batch) exec() {
 	}
 }
 
-// command is the command of a run: keys of all items, their columns of arguments, and their
-// count.
+// command returns the command of a run. With several items it has the keys of all items and
+// then their arguments as AppendColumns makes them.
 func (r *run) command() []any {
 	if len(r.items) == 1 {
 		return r.items[0].args
@@ -372,7 +375,7 @@ func (r *run) command() []any {
 	return r.args
 }
 
-// failed reports whether Redis answered any item of the batch with an error.
+// failed reports whether any item of the batch has an error or no reply.
 func (b *batch) failed() bool {
 	for i := range b.runs {
 		r := &b.runs[i]
@@ -390,13 +393,14 @@ func (b *batch) failed() bool {
 	return false
 }
 
-// isText reports whether an item failed: its reply is then the text of its error, see lua.Source.
+// isText reports whether an item failed: its reply is then the text of its error, as
+// lua.Source.assemble makes the form for many.
 func isText(reply any) bool {
 	_, text := reply.(string)
 	return text
 }
 
-// settle gives each item its reply, and sends the answers.
+// settle delivers each item's reply, and flushes what the completions have put together.
 func (b *batch) settle() {
 	for i := range b.runs {
 		r := &b.runs[i]
@@ -428,5 +432,5 @@ func (b *batch) settle() {
 	b.flush()
 }
 
-// itemError is the error of one item of a run, which other items do not share.
+// itemError is the error of one item of a run; the other items have replies of their own.
 type itemError struct{ words }

@@ -11,8 +11,8 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/redis"
 )
 
-// Whatever waits: every item is in one run, runs are of one script and one number of keys,
-// take at most 2 ms, and what names one tag stays in its order.
+// For any waiting items: every item is in one run, a run has one script and one number of keys
+// and takes at most 2 ms, and items of the same tag stay in their order.
 func TestRunsKeepTheOrderOfATag(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -44,7 +44,7 @@ func TestRunsKeepTheOrderOfATag(t *testing.T) {
 					require.Equal(t, first.Keys[0][1], tag)
 				}
 				if last, ok := position[tag]; ok {
-					require.Greater(t, i, last, "it overtakes what names the same tag")
+					require.Greater(t, i, last, "it is executed before an earlier item of the same tag")
 				}
 				position[tag] = i
 				took += item.Takes
@@ -57,7 +57,7 @@ func TestRunsKeepTheOrderOfATag(t *testing.T) {
 	})
 }
 
-// Under load of one script there is one run.
+// Waiting calls of one script go in one run.
 func TestCallsOfOneScriptShareARun(t *testing.T) {
 	t.Parallel()
 	var items []redis.Item

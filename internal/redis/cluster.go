@@ -11,18 +11,18 @@ import (
 	"time"
 )
 
-// ring is a cluster: it knows which node is the master of which slot. One goroutine
-// asks the nodes every second, and earlier when a call sees a sign of a change. Calls
-// read the slots from memory; a call that is told MOVED corrects one slot. The cluster
-// client of go-redis is not used: it looks up the slots while a call waits, follows
-// redirections itself, and does not know that a master is down.
+// ring is a cluster: it keeps the master of each slot. One goroutine asks the nodes for
+// their slots every second, and earlier when the failure of a call suggests a change. Calls
+// read the slots from memory; a call that gets MOVED corrects one slot. The cluster client of
+// go-redis is not used: it looks up the slots while a call waits, follows redirections
+// itself, and does not keep track of masters that are down.
 type ring struct {
 	of    *Store
 	slots [slotCount]atomic.Pointer[node]
-	// state is known from the first answer on. It is replaced whenever a slot gets
+	// state is known from the first reply on. It is replaced whenever a slot gets
 	// another node.
 	state atomic.Pointer[condition]
-	hint  chan struct{}
+	hint  chan struct{} // filled to make follow ask for the slots at once
 
 	mu    sync.Mutex // guards the rest and the writing of slots and state
 	nodes map[string]*node
@@ -42,8 +42,8 @@ func newRing(s *Store) *ring {
 // find returns the master of a key. If there is none, it returns the condition of the
 // cluster instead. The channel is closed when slots have changed.
 func (g *ring) find(key string) (*node, *condition, <-chan struct{}) {
-	// The order matters: state is read first, so that a change after it closes its
-	// channel.
+	// state must be read before the slot, so that a change after that closes the channel
+	// that is returned.
 	state := g.state.Load()
 	n := g.slots[slotOf(key)].Load()
 	if n == nil && state.up {
@@ -55,17 +55,17 @@ func (g *ring) find(key string) (*node, *condition, <-chan struct{}) {
 var (
 	noMaster = noMasterOfSlots("a slot of the cluster has no master")
 	notAsked = noMasterOfSlots("the cluster has not been asked yet")
-	noSlots  = noMasterOfSlots("it knows of no slots")
+	noSlots  = noMasterOfSlots("its list of nodes has no slots")
 )
 
-// noMasterOfSlots is whyNoMaster of a cluster, which is found by another check than that of sentinels.
+// noMasterOfSlots returns whyNoMaster of a cluster. Another check of doctor finds it than that of sentinels.
 func noMasterOfSlots(why string) *Trouble {
 	t := newTrouble(whyNoMaster, errors.New(why))
 	t.Check = "redis-cluster"
 	return t
 }
 
-// trouble is why the cluster as a whole is down; nil if it is not.
+// trouble returns why the cluster as a whole is down; nil if it is not.
 func (g *ring) trouble() *Trouble {
 	state := g.state.Load()
 	switch {
@@ -82,7 +82,7 @@ func (g *ring) trouble() *Trouble {
 	return nil
 }
 
-// masters are the nodes that have slots, in the order of their addresses.
+// masters returns the nodes that have slots, in the order of their addresses.
 func (g *ring) masters() []*node {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -106,8 +106,8 @@ func (g *ring) look() {
 
 // follow keeps the slots up to date until Close.
 func (g *ring) follow() {
-	// Every call to a shard that is away asks for a look: at most one in this time is
-	// followed.
+	// Every call to an unreachable master calls look: the nodes are asked at most once in
+	// this time.
 	const least = 50 * time.Millisecond
 	for {
 		views, err := g.views()
@@ -137,8 +137,9 @@ func (g *ring) follow() {
 	}
 }
 
-// views asks every master that is up: one that was cut off does not know of a failover.
-// If no master answers, it asks the nodes of the URL until one does.
+// views asks every master that is up for its view of the slots, since a master that was cut
+// off has not noticed a failover. If no master replies, it asks the nodes of the URL until
+// one does.
 func (g *ring) views() ([]view, error) {
 	var views []view
 	for _, n := range g.masters() {
@@ -164,7 +165,7 @@ func (g *ring) views() ([]view, error) {
 		}
 		failed = append(failed, err)
 	}
-	return nil, fmt.Errorf("no node of the cluster tells its slots: %w", errors.Join(failed...))
+	return nil, fmt.Errorf("no node of the cluster returned its slots: %w", errors.Join(failed...))
 }
 
 // seed asks a node of the URL over a connection of its own.
@@ -187,7 +188,7 @@ func (g *ring) apply(views []view, err error) {
 		// calls.
 		if !before.known || before.up && len(g.nodes) == 0 || !before.up {
 			g.change(&condition{known: true, trouble: troubleOf(err)}, !before.known)
-			g.of.tell(g.of.address, before, g.state.Load())
+			g.of.logChange(g.of.address, before, g.state.Load())
 		}
 		return
 	}
@@ -209,7 +210,7 @@ func (g *ring) apply(views []view, err error) {
 	if changed {
 		g.change(&condition{known: true, up: true}, true)
 		if before.trouble != nil {
-			g.of.tell(g.of.address, before, g.state.Load())
+			g.of.logChange(g.of.address, before, g.state.Load())
 		}
 	}
 	g.retire(used)
@@ -228,8 +229,8 @@ func (g *ring) change(next *condition, wake bool) {
 	}
 }
 
-// node returns the node of an address. It makes a new one and starts its probe where
-// there is none. It returns nil after Close, or if the node cannot be made.
+// node returns the node of an address. If there is none, it makes one and starts its probe,
+// and after Close it returns nil.
 func (g *ring) node(addr string) *node {
 	if n := g.nodes[addr]; n != nil {
 		delete(g.spare, addr)
@@ -278,7 +279,7 @@ func (g *ring) redirected(f Failure, asked string) *node {
 	return n
 }
 
-// close ends all nodes. The context of the store, which has ended before, ends follow.
+// close ends all nodes. The context of the store must have ended before, which ends follow.
 func (g *ring) close() error {
 	g.mu.Lock()
 	g.shut = true

@@ -1,10 +1,11 @@
 package redis
 
 // AppendColumns appends the arguments of n items of one script as its form for many takes
-// them: an argument of all items, then the next one of all items. One that is the same for
-// all is appended once, as the terms of a limit mostly are, so that the server parses it once.
-// Behind them stand a text that has for each argument '1' if it is there once, else '0', and
-// n. All items have as many arguments.
+// them: the first argument of all items, then the second one of all items, and so on. An
+// argument that is the same for all items is appended once, so that the server parses it
+// once; the terms of a limit mostly are the same. A mask follows, with '1' for each argument
+// that was appended once and '0' for each other one, and then n. All items must have the same
+// number of arguments.
 func AppendColumns(to []any, n int, args func(item int) []any) []any {
 	first := args(0)
 	mask := make([]byte, len(first))

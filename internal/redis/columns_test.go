@@ -9,8 +9,8 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/redis"
 )
 
-// What the script's form for many reads out of the columns are the arguments of each item,
-// and what is the same for all is there once.
+// The script's form for many can read each argument of each item from the columns, and an
+// argument that is the same for all items is there once.
 func TestColumnsHaveEachArgumentOfEachItem(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

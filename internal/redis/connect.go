@@ -61,7 +61,7 @@ func (c *connector) tls(addr string) (*tls.Config, error) {
 		if err != nil {
 			return nil, err
 		}
-		conf.ServerName, _, _ = strings.Cut(host, "%") // certificates know no zones
+		conf.ServerName, _, _ = strings.Cut(host, "%") // certificates have no IPv6 zones
 	}
 	if files.CA != "" {
 		text, err := readText(files.CA)
@@ -70,7 +70,7 @@ func (c *connector) tls(addr string) (*tls.Config, error) {
 		}
 		conf.RootCAs = x509.NewCertPool()
 		if !conf.RootCAs.AppendCertsFromPEM(text) {
-			return nil, errors.New("redis.tls.ca_file: the file has no certificate: name one in PEM")
+			return nil, errors.New("redis.tls.ca_file: the file has no certificate: name a file with one in PEM")
 		}
 	}
 	if files.Cert != "" {
@@ -83,8 +83,8 @@ func (c *connector) tls(addr string) (*tls.Config, error) {
 	return conf, nil
 }
 
-// credentials are read for every connection, so that a password may be rotated: the
-// connection that replaces a refused one uses the new password.
+// credentials reads user and password for each connection, so that a password may be
+// rotated: the connection that replaces a refused one uses the new password.
 func (c *connector) credentials() (username, password string, err error) {
 	username, password = c.target.Username, c.target.Password
 	if c.opt.Username != "" {
@@ -96,7 +96,8 @@ func (c *connector) credentials() (username, password string, err error) {
 	return username, password, err
 }
 
-// Files reads all files that connections of this store need, as a connection does; nil = it can use them.
+// Files reads all files that connections of this store need, as a new connection does. It
+// returns nil if all of them can be used.
 func (s *Store) Files() *Trouble {
 	c := s.connector
 	if _, _, err := c.credentials(); err != nil {
@@ -131,7 +132,7 @@ func (c *connector) handshake(ctx context.Context, cn *redis.Conn) error {
 		return &unsent{"setup", err}
 	}
 	_, err = cn.Pipelined(ctx, func(p redis.Pipeliner) error {
-		_ = authenticate(ctx, p, username, password) // it is queued, and told below
+		_ = authenticate(ctx, p, username, password) // only queued; the error is returned below
 		if c.target.DB != 0 {
 			p.Select(ctx, c.target.DB)
 		}
@@ -157,7 +158,7 @@ func authenticate(ctx context.Context, p redis.StatefulCmdable, username, passwo
 }
 
 // adviser is a client with one connection to a sentinel or to a node of a cluster's
-// URL. It is asked where the servers are.
+// URL, which returns the addresses of the servers.
 type adviser struct {
 	client *redis.Client
 	conns  *conns
@@ -177,7 +178,7 @@ func (a *adviser) close() error {
 	return a.client.Close()
 }
 
-// options are the options that all clients share; a dialer is added by each.
+// options are the options that all clients share; each client adds its dialer.
 func (c *connector) options(addr string) redis.Options {
 	o := c.opt
 	return redis.Options{

@@ -33,8 +33,8 @@ type tracked struct {
 	net.Conn
 	of *conns
 
-	good atomic.Bool             // the server has answered something that is no error
-	said words                   // the error that it began with; nobody's before good
+	good atomic.Bool             // the server has sent something other than an error
+	said words                   // the error reply that the server sent first; not set after good
 	why  atomic.Pointer[Trouble] // why closeAll closed it
 }
 
@@ -85,8 +85,8 @@ func (c *conns) closeAll(why *Trouble, shut bool) {
 // With full duplex these records would not be enough.
 type conn struct {
 	*tracked
-	used bool // a script was ever written
-	owed bool // something was written since the last reply
+	used bool // a script was written at some time
+	owed bool // something was written since the last reply, so that a reply is due
 }
 
 var mark = []byte(EvalSHA)
@@ -128,8 +128,8 @@ func (n *conn) SetReadDeadline(t time.Time) error {
 	return err
 }
 
-// inSetup is the error of a connection that failed before it was used. Where this process closed the connection, the
-// error names the reason for that: the server did not hang up.
+// inSetup returns the error of a connection that failed before it was used. If this process
+// closed the connection, the error has the reason for that, since the server did not close it.
 func (n *conn) inSetup(err error) error {
 	if errors.Is(err, net.ErrClosed) {
 		err = errClosed
@@ -156,7 +156,7 @@ func (n *tracked) Read(p []byte) (int, error) {
 	switch {
 	case n.good.Load():
 	case got > 0:
-		n.hear(p[:got])
+		n.keepRefusal(p[:got])
 	case err != nil:
 		err = n.parting(err, false)
 	}
@@ -193,7 +193,7 @@ func (n *tracked) SyscallConn() (syscall.RawConn, error) {
 	return looked{}, nil
 }
 
-// deadConn stands for a connection that could not be made. err is the reason.
+// deadConn is returned in place of a connection that could not be made. err is the reason.
 type deadConn struct{ err error }
 
 // deadConn implements net.Conn and syscall.Conn. Every method fails, so that no pool

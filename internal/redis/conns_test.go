@@ -13,8 +13,8 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/redis"
 )
 
-// exchange is a connection whose other side reads everything, answers what it
-// is told to, and hangs up.
+// exchange is a connection whose other side reads everything. The test makes it answer and
+// close the connection.
 type exchange struct {
 	net.Conn
 	server net.Conn
@@ -110,7 +110,7 @@ func TestConnectionClosedInSetupNamesTheReason(t *testing.T) {
 	}
 }
 
-func TestOnlyWhatMayLastAsksForAProbe(t *testing.T) {
+func TestOnlyLastingFailuresStartAProbe(t *testing.T) {
 	t.Parallel()
 	for err, want := range map[error]bool{
 		io.EOF:                      true,

@@ -2,15 +2,15 @@ package redis
 
 import "sync/atomic"
 
-// Crowd tells whether a call that comes is alone. A call that is goes the way that is fastest
-// for one, the others the way that is cheapest for many.
+// Crowd decides whether a new call counts as alone. A call that is alone takes the path with
+// the lowest latency, others take the path that is cheapest for many.
 type Crowd struct{ left atomic.Int64 }
 
-// crowdLasts is how many calls after the last overlap still count as many. With a few callers
-// each is often alone for a moment, and mixing the two ways costs more than it saves.
+// crowdLasts is how many calls after the last overlap still do not count as alone. With a few
+// callers each is often alone for a moment, and mixing the two paths costs more than it saves.
 const crowdLasts = 16
 
-// Alone reports whether a call is alone; others tells that some are under way.
+// Alone reports whether a call is alone; others is set if other calls are under way.
 func (c *Crowd) Alone(others bool) bool {
 	left := c.left.Load()
 	switch {

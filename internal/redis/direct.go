@@ -5,24 +5,25 @@ import (
 	"time"
 )
 
-// A try need not have a goroutine that waits for it: Submit queues it, and its Completion is
+// A try does not need a goroutine that waits for it: Submit queues it, and its Completion is
 // called on the goroutine of the batch that has read the reply. So a call makes no
-// goroutine, context, timer or channel as long as its first try is answered.
+// goroutine, context, timer or channel as long as its first try gets a reply.
 
-// Completion hears how a submitted try ended. Its method must not block: the replies of
-// other tries wait behind it.
+// Completion is called when a submitted try has ended. Its method must not block: the
+// replies of other tries are delivered after it returns.
 type Completion interface {
-	// Done is called once unless the try was abandoned. It returns what is to be flushed
-	// when all replies of the batch were told; nil = nothing.
+	// Done is called once unless the try was abandoned. The Flusher that it returns is
+	// flushed when all replies of the batch were delivered; nil = nothing to flush.
 	Done() Flusher
 }
 
-// Flusher sends what many completions have put together.
+// Flusher sends the output of many completions at once.
 type Flusher interface{ Flush() }
 
-// Ready finds the node for a try that Submit may send at once, and returns what keeps the
-// order of tries that are submitted to it. Nil = the try has to go the way of Route and
-// Send: the node is not up, or refuses, or denies a command of the script.
+// Ready finds the node for a try that Submit may send at once, and returns the pipeline
+// that keeps the order of the tries submitted to it, for Turn.Await and Turn.Sent. Nil = the
+// try needs Route and Send instead: the node is not up, or refuses, or denies a command of
+// the script.
 func (s *Store) Ready(t *Try) (via any) {
 	n := s.only
 	if s.ring != nil {
@@ -39,7 +40,7 @@ func (s *Store) Ready(t *Try) (via any) {
 }
 
 // Submit queues the try on the node that Ready found, behind those that were submitted
-// before; turn may be nil. False = the node is closed.
+// before; turn may be nil. It returns false if the node is closed.
 func (t *Try) Submit(turn Turn, to Completion) bool {
 	n := t.node
 	t.turn, t.Failure, t.known = turn, Failure{}, false
@@ -59,9 +60,10 @@ func (t *Try) Submit(turn Turn, to Completion) bool {
 	return true
 }
 
-// Abandon takes a submitted try back: its Completion will not be called. Failure says
-// whether it can have run; err is why the caller does not wait any longer. False = it has
-// ended, and its Completion was or is being called.
+// Abandon stops waiting for a submitted try: its Completion will not be called. It sets
+// Failure, whose verdict is whether the script can have run; err is why the caller does not
+// wait any longer. It returns false if the try has ended and its Completion was or is being
+// called.
 func (t *Try) Abandon(err error) bool {
 	q := t.on.Load()
 	switch {
@@ -86,7 +88,7 @@ func (t *Try) Abandon(err error) bool {
 // endUnwaited is end for a try that was submitted.
 func (b *batch) endUnwaited(q *queued, reply any, err error) {
 	if !q.state.CompareAndSwap(stateSent, stateEnded) {
-		close(q.done) // it was abandoned: somebody may wait until it has ended
+		close(q.done) // it was abandoned: Settle may wait for its end
 		return
 	}
 	b.node.running.Add(-1)
@@ -101,7 +103,7 @@ func (b *batch) endUnwaited(q *queued, reply any, err error) {
 	}
 }
 
-// flush sends the answers of a batch, with one write for each connection.
+// flush sends the answers to the calls of a batch, with one write for each connection.
 func (b *batch) flush() {
 	for i, f := range b.flushers {
 		f.Flush()

@@ -26,12 +26,12 @@ type embedded struct {
 }
 
 // tick is how often keys are expired. Each tick visits every key; miniredis could do so
-// at each command, but that is slow with some thousands of keys. Scripts decide by the
-// clock and not by whether a key has gone, so that a TTL may end a little late.
+// at each command, but that is slow with some thousands of keys. A TTL may end a little
+// late, since scripts compare times and do not depend on whether a key has expired.
 const tick = 100 * time.Millisecond
 
-// startEmbedded starts one. If frozen, no key expires: scripts then have a clock of
-// their own, and keys must not end by the real one.
+// startEmbedded starts an embedded store. If frozen, no key expires: scripts then have a
+// clock of their own, and keys must not expire by the real one.
 func startEmbedded(frozen bool) (*embedded, error) {
 	m := miniredis.NewMiniRedis()
 	// miniredis starts its server with the first in-memory connection.
@@ -64,7 +64,7 @@ func (e *embedded) expire() {
 }
 
 func (e *embedded) dial(context.Context) (net.Conn, error) {
-	// A process that is forked meanwhile must not inherit the descriptors.
+	// A process that is forked at this moment must not inherit the descriptors.
 	syscall.ForkLock.RLock()
 	fds, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM, 0)
 	if err == nil {

@@ -9,7 +9,7 @@ import (
 )
 
 var (
-	// ErrUnavailable: Redis cannot be reached, or refused before running
+	// ErrUnavailable: Redis cannot be reached, or refused before it ran
 	// anything. The call certainly did not run.
 	ErrUnavailable = errors.New("redis is unavailable")
 	// ErrMaybeExecuted: the reply was lost and the call may have run.
@@ -37,7 +37,7 @@ func (u *unsent) Error() string   { return u.step + ": " + u.err.Error() }
 func (u *unsent) Unwrap() []error { return []error{u.err} }
 
 // abandoned is the error of a wait that the caller's context ended while the command
-// was under way. Its reply may still come, and nobody reads it.
+// was under way. Its reply may still come, and is dropped.
 type abandoned struct {
 	err  error
 	done <-chan struct{} // closed when the run has ended
@@ -59,31 +59,30 @@ func Settle(ctx context.Context, err error) {
 func (a *abandoned) Error() string { return "the wait was abandoned: " + a.err.Error() }
 func (a *abandoned) Unwrap() error { return a.err }
 
-// Verdict says whether the script of a try has run.
+// Verdict is whether the script of a try has run.
 type Verdict uint8
 
 // The verdicts. After the first three another try is of no use.
 const (
 	Answered Verdict = iota // it ran and replied
-	Fault                   // it failed, and fares no better by another try
+	Fault                   // it failed, and another try would fail too
 	Ended                   // the caller's context ended before it was sent
 	NotRun                  // it certainly did not run
 	MaybeRun                // it may have run
 )
 
-// Failure is how one try ended. The zero Failure is that of a try that was answered.
+// Failure is how one try ended. The zero Failure means that Redis replied.
 type Failure struct {
 	Verdict Verdict
 	// Why is the name of the trouble, which also labels metrics and spans.
 	Why string
 	Err error
-	// Known: it was known before the try that the node refuses.
+	// Known is set if the node was known to refuse before the try.
 	Known bool
 }
 
-// AsError is the error that a call returns whose last try ended so; nil if it was
-// answered. ctx is the caller's, and maybe says that an earlier try of the call may
-// have run.
+// AsError is the error that a call returns if its last try ended so; nil if Redis replied.
+// ctx is the caller's, and maybe is set if an earlier try of the call may have run.
 func (f Failure) AsError(ctx context.Context, maybe bool) error {
 	over := ctx.Err()
 	switch {
@@ -103,7 +102,7 @@ func (f Failure) AsError(ctx context.Context, maybe bool) error {
 	}
 }
 
-// outcome labels the try's time.
+// outcome is the label of the metric of the try's time.
 func (f Failure) outcome() string {
 	if f.Verdict == Answered {
 		return "ok"
@@ -120,21 +119,21 @@ func (f Failure) trouble() *Trouble {
 	return newTrouble(f.Why, f.Err)
 }
 
-// suspect reports whether the probe has to look now.
+// suspect reports whether the probe has to run at once.
 func (f Failure) suspect() bool { return troubles[f.Why].suspect }
 
-// Refused reports whether Redis answered and refused to run the script.
+// Refused reports whether Redis replied and refused to run the script.
 func (f Failure) Refused() bool { return troubles[f.Why].refuses }
 
-// at reports whether the failure came in that step of making or using a connection.
+// at reports whether the failure happened in that step of making or using a connection.
 func (f Failure) at(step string) bool {
 	var before *unsent
 	return errors.As(f.Err, &before) && before.step == step
 }
 
-// classify tells from the error of one try whether its script has run.
+// classify determines from the error of one try whether its script has run.
 func classify(err error) Failure {
-	if err == nil { // before what follows, which is allocated
+	if err == nil { // before the variables below, which are allocated
 		return Failure{Verdict: Answered, Why: "ok"}
 	}
 	var before *unsent
@@ -147,20 +146,20 @@ func classify(err error) Failure {
 		return Failure{Verdict: NotRun, Why: "closed", Err: err}
 	case errors.Is(err, errBehind):
 		return Failure{Verdict: NotRun, Why: whyBehind, Err: err}
-	// This case comes before that of replies: a refused handshake is not a reply to the
-	// script.
+	// This case comes before the one of replies: a refused handshake is not a reply to
+	// the script.
 	case errors.As(err, &before):
 		return Failure{Verdict: NotRun, Why: before.why(), Err: err}
 	case errors.Is(err, redis.ErrPoolTimeout), errors.Is(err, redis.ErrPoolExhausted):
 		return Failure{Verdict: NotRun, Why: "pool", Err: err}
-	// A read or write that is too late ends in os.ErrDeadlineExceeded. These two errors
-	// come only from the wait for a connection.
+	// A read or write that times out returns os.ErrDeadlineExceeded. These two errors come
+	// only from the wait for a connection.
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return Failure{Verdict: Ended, Why: "ended", Err: err}
 	case errors.As(err, &reply):
 		return refusal(reply)
 	default:
-		return Failure{Verdict: MaybeRun, Why: nameOfWay("", err), Err: err}
+		return Failure{Verdict: MaybeRun, Why: nameOfStep("", err), Err: err}
 	}
 }
 
@@ -176,11 +175,11 @@ func (u *unsent) why() string {
 			return name
 		}
 	}
-	return nameOfWay(u.step, u.err)
+	return nameOfStep(u.step, u.err)
 }
 
-// judge is classify for an error from this node. A redirection outside a cluster means
-// that the URL is of the wrong kind; no other try helps then.
+// judge is classify for an error from this node. A redirection without a cluster in the URL
+// means that the URL has the wrong scheme; another try does not help then.
 func (n *node) judge(err error) Failure {
 	f := classify(err)
 	if n.of.ring == nil && f.Verdict == NotRun && (f.Why == whyMoved || f.Why == whyAsk) {

@@ -10,8 +10,8 @@ import (
 )
 
 // Exchange sends each of the tries once: one pipeline for each node that has some of
-// the keys, side by side. It sets Reply or Failure of each. Again is set for those that
-// met NOSCRIPT or MOVED: the scripts have been loaded or the slots corrected.
+// the keys, concurrently. It sets Reply or Failure of each. It sets Again for those that
+// failed with NOSCRIPT or MOVED, after it has loaded the scripts or corrected the slot.
 //
 // It ignores turns and replicas. If ctx is cancelled it still waits for the replies of
 // a pipeline, within the command timeout.
@@ -89,8 +89,8 @@ func (n *node) exchange(ctx context.Context, tries []*Try) {
 	}
 }
 
-// exec writes one pipeline and reads its replies. The Failure is that of all tries:
-// none of them was written.
+// exec writes one pipeline and reads its replies. A Failure that is not zero applies to all
+// tries: none of them was written.
 func (n *node) exec(ctx context.Context, tries []*Try) ([]sha1Call, Failure) {
 	n.running.Add(1)
 	defer n.running.Add(-1)
@@ -98,10 +98,10 @@ func (n *node) exec(ctx context.Context, tries []*Try) ([]sha1Call, Failure) {
 	p := n.client.Pipeline()
 	for i, t := range tries {
 		replies[i] = sha1Call{redis.NewCmd(ctx, t.Args...)}
-		_ = p.Process(ctx, replies[i]) // it only queues
+		_ = p.Process(ctx, replies[i]) // only queued
 	}
 	_, err := p.Exec(ctx)
-	// A handshake that Redis refused is not told to the commands.
+	// go-redis does not set the error of a refused handshake on the commands.
 	var before *unsent
 	if errors.As(err, &before) {
 		return nil, classify(err)

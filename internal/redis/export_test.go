@@ -11,8 +11,8 @@ import (
 // Tracked is a connection as the store uses it.
 func Tracked(c net.Conn) net.Conn { return &conn{tracked: &tracked{Conn: c, of: &conns{}}} }
 
-// ClosedInSetup is the name of the trouble of a read that waits on a new connection which the store closes because of
-// the trouble named why.
+// ClosedInSetup returns the name of the trouble of a read that waits on a new connection, which the store closes
+// because of the trouble named why.
 func ClosedInSetup(c net.Conn, why string) string {
 	all := newConns(func(context.Context) (net.Conn, error) { return c, nil })
 	n := all.connect(context.Background())
@@ -21,22 +21,22 @@ func ClosedInSetup(c net.Conn, why string) string {
 	return classify(err).Why
 }
 
-// CertainlyNotRun tells how a failure of one try is taken.
+// CertainlyNotRun reports whether a try that failed with err has the verdict NotRun.
 func CertainlyNotRun(err error) bool { return classify(err).Verdict == NotRun }
 
-// Suspect tells whether such a failure makes the probe look at once.
+// Suspect reports whether a failure with err starts a probe at once.
 func Suspect(err error) bool { return classify(err).suspect() }
 
-// SayAsGoRedis is a line of the library's own log.
+// SayAsGoRedis writes a line as go-redis writes its log.
 func SayAsGoRedis(format string, args ...any) {
 	libraryLog.Printf(context.Background(), format, args...)
 }
 
-// TroubleNames are all that are told apart.
+// TroubleNames returns the names of all troubles.
 func TroubleNames() []string { return slices.Sorted(maps.Keys(troubles)) }
 
-// TroubleChecks are the checks of sidecar doctor that find each trouble, by its name; "sentinel/" stands before one of a
-// sentinel.
+// TroubleChecks returns the check of sidecar doctor for each trouble, by the name of the trouble; "sentinel/" comes
+// before one of a sentinel.
 func TroubleChecks() map[string]string {
 	m := map[string]string{"cluster/" + whyNoMaster: noMaster.Check, "": newTrouble("", nil).Check}
 	for name, k := range troubles {
@@ -48,7 +48,7 @@ func TroubleChecks() map[string]string {
 	return m
 }
 
-// Probes keeps what these probes found, and lists it.
+// Probes adds the results of probes to a history, and returns its list.
 func Probes(probes ...Probed) []Probed {
 	s := &Store{history: newHistory()}
 	for _, p := range probes {
@@ -57,14 +57,14 @@ func Probes(probes ...Probed) []Probed {
 	return s.History()
 }
 
-// Running is how many calls wait for an answer.
+// Running returns how many calls wait for a reply.
 func Running(s *Store) int64 { return s.nodes()[0].running.Load() }
 
 // ProbeText is the probe's script.
 var ProbeText = probeText
 
 // Item is a try that waits in a node's queue: its form for many, its keys, and how long it
-// takes of the server.
+// keeps the server busy.
 type Item struct {
 	Many  string
 	Keys  []string
@@ -72,7 +72,7 @@ type Item struct {
 }
 
 // Arrange returns, for each run of one pipeline, which of the items are in it. With apart,
-// keys of several slots are refused in one command.
+// the server refuses keys of several slots in one command.
 func Arrange(items []Item, apart bool) [][]int {
 	n := &node{of: &Store{}}
 	n.apart.Store(apart)
@@ -96,15 +96,15 @@ func Arrange(items []Item, apart bool) [][]int {
 	return runs
 }
 
-// IsSent reports whether a try that was submitted is in a batch.
+// IsSent reports whether a submitted try was sent.
 func IsSent(t *Try) bool { return t.on.Load().state.Load() == stateSent }
 
-// Dialled reports whether a reader has a connection.
+// Dialled reports whether the reader has a connection.
 func Dialled(r *Reader) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.conn != nil
 }
 
-// IsSuspect tells whether a trouble of that name makes the probe look at once.
+// IsSuspect reports whether a trouble of that name starts a probe at once.
 func IsSuspect(name string) bool { return troubles[name].suspect }

@@ -25,8 +25,8 @@ type history struct {
 
 func newHistory() history { return history{ring: telemetry.NewRing[Probed](maxProbed)} }
 
-// probed keeps the result of a probe. Each node of a cluster is probed by itself, and a node that is away is probed many
-// times a second: all probes of a second make one result.
+// probed adds the result of a probe. Each node of a cluster has its own probe, and a node that is down is probed many
+// times a second: the results of all probes of one second become one.
 func (h *history) probed(p Probed) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

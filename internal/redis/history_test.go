@@ -10,11 +10,11 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/redistest"
 )
 
-func TestTheHistoryTellsAnOutage(t *testing.T) {
+func TestTheHistoryShowsAnOutage(t *testing.T) {
 	t.Parallel()
 	r := redistest.Start(t)
 	s := open(t, redis.Options{URL: r.URL()})
-	// found waits until the last probe found it so.
+	// found waits until the last probe found Redis up, or down.
 	found := func(up bool) {
 		t.Helper()
 		require.Eventually(t, func() bool {

@@ -15,36 +15,37 @@ type Topic struct {
 	Pattern bool
 }
 
-// Hearer is told what a listener hears, by one goroutine at a time. It must not block.
+// Hearer holds the callbacks of a listener, which are called by one goroutine at a time.
+// They must not block.
 type Hearer struct {
-	// Message is told each message. Of one that comes because of a pattern, it is given the
-	// pattern.
+	// Message is called with each message. Pattern is set if the message came because of a
+	// topic that is a pattern.
 	Message func(pattern, channel, payload string)
-	// Listening is told that messages of a topic come from now on: once after it was added,
-	// and once after each Lost.
+	// Listening is called when messages of a topic arrive from now on: once after the topic
+	// was added, and once after each Lost.
 	Listening func(t Topic)
-	// Refused is told that Redis refuses to listen to a topic, which is tried again every
-	// second. The error is an ErrUnavailable with its Trouble. Nil = nobody is told.
+	// Refused is called when Redis refuses to subscribe to a topic, which is tried again every
+	// second. The error is an ErrUnavailable with its Trouble. It may be nil.
 	Refused func(t Topic, err error)
-	// Lost is told that a connection has ended on which there were topics of which Listening
-	// was told. Messages are missed until it is told again. Nil = nobody is told.
+	// Lost is called when a connection has ended that had topics for which Listening was
+	// called. Messages are missed until Listening is called again. It may be nil.
 	Lost func()
 }
 
 const (
-	// listenCheck is how often a connection on which nothing came is pinged.
+	// listenCheck is how often a connection is checked, and pinged if nothing came.
 	listenCheck = time.Second
-	// listenSilence is after how many checks without an answer the connection is given up.
+	// listenSilence is how many checks in a row may find that nothing came before the
+	// connection is closed.
 	listenSilence = 5
-	// listenIdle is how many checks long a connection is kept when there is nothing to listen
-	// to any more.
+	// listenIdle is for how many checks a connection without any topic is kept.
 	listenIdle = 10
-	// listenAtOnce is how many topics go into one command.
+	// listenAtOnce is the greatest number of topics in one command.
 	listenAtOnce = 1000
 )
 
-// Listener listens to topics, which come and go, over one connection. There is none while
-// there is nothing to listen to, and it is made again whenever it breaks.
+// Listener subscribes to topics over one connection. Topics may be added and removed at any
+// time. There is no connection while there is no topic, and a broken one is made again.
 type Listener struct {
 	store *Store
 	to    Hearer
@@ -54,25 +55,25 @@ type Listener struct {
 	// changed is filled when there is work; it has room for one.
 	changed chan struct{}
 
-	telling sync.Mutex // held while the hearer is told; before mu
+	calling sync.Mutex // held during callbacks; locked before mu
 	stopped bool
 
 	mu     sync.Mutex // guards what follows
 	topics map[Topic]*listened
-	wanted int                // how many of them are
-	work   map[Topic]struct{} // those to look at
+	wanted int                // how many of the topics are wanted
+	work   map[Topic]struct{} // the topics that plan has to look at
 	why    error              // why there is no connection
 }
 
 // listened is a topic of a listener.
 type listened struct {
-	wanted bool
-	told   bool // Listening was told of it, since it is wanted and since the connection is there
-	now    listenedState
+	wanted    bool // it was added and not removed since
+	announced bool // Listening was called since it was added, for this connection
+	now       listenedState
 }
 
-// listenedState is what Redis was asked and has answered of a topic, on this connection.
-// Nothing is asked of a topic while an answer about it is to come.
+// listenedState is the state of a topic on this connection: the last command about it and
+// whether Redis has replied. No command is sent about a topic while a reply about it is due.
 type listenedState uint8
 
 const (
@@ -82,7 +83,7 @@ const (
 	listenedLeaving
 )
 
-// Listen makes a listener that has nothing to listen to. It ends with Stop, or with the store.
+// Listen makes a listener without topics. It ends with Stop, or with the store.
 func (s *Store) Listen(to Hearer) *Listener {
 	l := &Listener{
 		store: s, to: to, changed: make(chan struct{}, 1),
@@ -93,16 +94,16 @@ func (s *Store) Listen(to Hearer) *Listener {
 	return l
 }
 
-// Stop ends the listener. After it has returned the hearer is not called any more. It does
-// not wait for Redis.
+// Stop ends the listener. After Stop has returned no callback is called. It does not wait
+// for Redis.
 func (l *Listener) Stop() {
-	l.telling.Lock()
+	l.calling.Lock()
 	l.stopped = true
-	l.telling.Unlock()
+	l.calling.Unlock()
 	l.cancel()
 }
 
-// Add listens to topics. It does not wait for Redis.
+// Add subscribes to topics. It does not wait for Redis.
 func (l *Listener) Add(topics ...Topic) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -121,13 +122,14 @@ func (l *Listener) Add(topics ...Topic) {
 	l.wake()
 }
 
-// Remove listens to topics no more. It does not wait for Redis, and a message may still come.
+// Remove unsubscribes from topics. It does not wait for Redis, and Message may still be
+// called for them.
 func (l *Listener) Remove(topics ...Topic) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, t := range topics {
 		if s := l.topics[t]; s != nil && s.wanted {
-			s.wanted, s.told = false, false
+			s.wanted, s.announced = false, false
 			l.wanted--
 			if s.now == listenedOff {
 				delete(l.topics, t)
@@ -140,24 +142,24 @@ func (l *Listener) Remove(topics ...Topic) {
 	l.wake()
 }
 
-// On reports whether Listening was told of a topic that was not removed since, and the
-// connection is the same.
+// On reports whether Listening was called for the topic, on the current connection, and the
+// topic was not removed since.
 func (l *Listener) On(t Topic) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	s := l.topics[t]
-	return s != nil && s.wanted && s.now == listenedOn && s.told
+	return s != nil && s.wanted && s.now == listenedOn && s.announced
 }
 
-// Trouble is why there is no connection: an ErrUnavailable with its Trouble, or nil while
-// there is one or none is needed.
+// Trouble returns why there is no connection: an ErrUnavailable with its Trouble, or nil if
+// there is one or if no topic needs one.
 func (l *Listener) Trouble() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.why
 }
 
-// wake has the goroutine look at the work; the caller holds mu.
+// wake makes write call plan again. The caller holds mu.
 func (l *Listener) wake() {
 	select {
 	case l.changed <- struct{}{}:
@@ -165,16 +167,16 @@ func (l *Listener) wake() {
 	}
 }
 
-// tell calls f, unless the listener was stopped.
-func (l *Listener) tell(f func()) {
-	l.telling.Lock()
-	defer l.telling.Unlock()
+// call calls f, unless the listener was stopped.
+func (l *Listener) call(f func()) {
+	l.calling.Lock()
+	defer l.calling.Unlock()
 	if !l.stopped {
 		f()
 	}
 }
 
-// run makes one connection after another while there is something to listen to.
+// run keeps a connection while there are topics, and makes a new one when it has ended.
 func (l *Listener) run() {
 	pauses := backoff.NewExponentialBackOff(
 		backoff.WithInitialInterval(20*time.Millisecond), backoff.WithMaxInterval(700*time.Millisecond),
@@ -207,12 +209,12 @@ func (l *Listener) run() {
 
 // lost is called when a connection has ended, or could not be made.
 func (l *Listener) lost(err error) {
-	l.tell(func() {
+	l.call(func() {
 		l.mu.Lock()
 		missed := false
 		for t, s := range l.topics {
-			missed = missed || s.told
-			s.told, s.now = false, listenedOff
+			missed = missed || s.announced
+			s.announced, s.now = false, listenedOff
 			if l.work[t] = struct{}{}; !s.wanted {
 				delete(l.topics, t)
 			}
@@ -228,14 +230,14 @@ func (l *Listener) lost(err error) {
 	})
 }
 
-// changes bring Redis to what is wanted.
+// changes are the commands that make the subscriptions of the connection what is wanted.
 type changes struct {
 	subscribe, psubscribe, unsubscribe, punsubscribe []string
-	// known are topics that are listened to and of which nobody was told.
-	known []Topic
+	// unannounced are topics that are subscribed to and for which Listening was not called.
+	unannounced []Topic
 }
 
-// plan takes the work.
+// plan empties work and returns the changes that it requires.
 func (l *Listener) plan() (c changes) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -260,14 +262,14 @@ func (l *Listener) plan() (c changes) {
 				to = &c.punsubscribe
 			}
 			*to = append(*to, t.Name)
-		case s.now == listenedOn && !s.told:
-			c.known = append(c.known, t)
+		case s.now == listenedOn && !s.announced:
+			c.unannounced = append(c.unannounced, t)
 		}
 	}
 	return c
 }
 
-// again has topics looked at that Redis has refused.
+// again puts topics that Redis has refused back into work.
 func (l *Listener) again(topics []Topic) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -277,9 +279,9 @@ func (l *Listener) again(topics []Topic) {
 	l.wake()
 }
 
-// refused is called when Redis has refused a topic.
+// refused records that Redis has refused a topic, and calls Refused.
 func (l *Listener) refused(t Topic, err error) {
-	l.tell(func() {
+	l.call(func() {
 		l.mu.Lock()
 		s := l.topics[t]
 		if s != nil {
@@ -292,7 +294,7 @@ func (l *Listener) refused(t Topic, err error) {
 	})
 }
 
-// answered is called when Redis has answered about a topic.
+// answered records that Redis has confirmed a subscription (on) or its end.
 func (l *Listener) answered(t Topic, on bool) {
 	l.mu.Lock()
 	s := l.topics[t]
@@ -312,14 +314,14 @@ func (l *Listener) answered(t Topic, on bool) {
 	l.announce(t)
 }
 
-// announce tells of a topic that is listened to, once.
+// announce calls Listening for a topic that is subscribed to, unless it was called already.
 func (l *Listener) announce(t Topic) {
-	l.tell(func() {
+	l.call(func() {
 		l.mu.Lock()
 		s := l.topics[t]
-		due := s != nil && s.wanted && s.now == listenedOn && !s.told
+		due := s != nil && s.wanted && s.now == listenedOn && !s.announced
 		if due {
-			s.told = true
+			s.announced = true
 			l.why = nil
 		}
 		l.mu.Unlock()
@@ -329,18 +331,18 @@ func (l *Listener) announce(t Topic) {
 	})
 }
 
-// Subscriber receives what arrives on its channels, on one goroutine. It must not
-// block.
+// Subscriber holds the callbacks of Subscribe, which are called by one goroutine at a time.
+// They must not block.
 type Subscriber struct {
 	Message func(channel, payload string)
-	// Subscribed is called whenever all channels have been subscribed to, also the
-	// first time. Messages that were sent before that are lost.
+	// Subscribed is called each time that all channels have been subscribed to: the first
+	// time and after each reconnect. Messages that were sent before that are lost.
 	Subscribed func()
 }
 
-// Subscribe listens on channels until stop is called or the store is closed. It returns before
-// the subscription is made. After stop has returned the subscriber is not called any
-// more. Neither waits for Redis.
+// Subscribe subscribes to channels until stop is called or the store is closed. It returns
+// before the subscription is made. After stop has returned no callback is called. Neither
+// waits for Redis.
 func (s *Store) Subscribe(channels []string, to Subscriber) (stop func()) {
 	made := 0
 	l := s.Listen(Hearer{

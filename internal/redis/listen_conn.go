@@ -18,29 +18,30 @@ type listening struct {
 	of   *Listener
 	ctx  context.Context // ends with the connection
 	sub  *redis.PubSub
-	conn net.Conn // set by the one dial that there is
+	conn net.Conn // set by its only dial
 	at   string   // the address
-	// heard: something came since the last check.
+	// heard is set if something came since the last check.
 	heard    atomic.Bool
-	listened bool // Redis has answered anything
+	listened bool // Redis has sent a reply or a message
 
 	mu      sync.Mutex // guards what follows
 	err     error      // why this side has closed it
-	sent    []command  // those without all their answers, which come in their order
-	refused []Topic    // since the last check
+	sent    []command  // the commands for which replies are due, in the order of their replies
+	refused []Topic    // refused since the last check
 }
 
-// command is what was sent about topics, each of which is answered, or all by one error.
+// command is a command about topics that was sent. Redis replies once for each topic, or with
+// one error for all of them.
 type command struct {
 	topics []Topic
 	left   int
 }
 
-// listenDial is the key of a listening in the context of the call that may dial for it.
+// listenDial is the key of a listening in the context of the only call that may dial for it.
 type listenDial struct{}
 
-// errNoRedial: go-redis makes a connection again by itself, and tells nobody that messages
-// were missed.
+// errNoRedial is the error of a second dial. go-redis reconnects by itself without reporting
+// it, so that messages would be missed unnoticed.
 var errNoRedial = errors.New("a connection of a listener is made once")
 
 // run listens until the connection ends, and returns why it did.
@@ -48,14 +49,14 @@ func (c *listening) run() error {
 	ctx, cancel := context.WithCancel(c.of.ctx)
 	c.ctx = ctx
 	defer cancel()
-	c.sub = c.of.store.listen.Subscribe(ctx) // to nothing: that would connect here
+	c.sub = c.of.store.listen.Subscribe(ctx) // without channels: with some it would connect here
 	defer func() { _ = c.sub.Close() }()
 	if err := c.sub.Ping(context.WithValue(ctx, listenDial{}, c)); err != nil {
 		return err
 	}
 	var others sync.WaitGroup
 	defer others.Wait()
-	defer cancel() // also a write that blocks ends
+	defer cancel() // ends also a write that blocks
 	others.Go(func() { c.watch(ctx) })
 	others.Go(func() { c.write(ctx) })
 	for {
@@ -71,7 +72,7 @@ func (c *listening) run() error {
 		c.listened = true
 		switch m := m.(type) {
 		case *redis.Message:
-			c.of.tell(func() { c.of.to.Message(m.Pattern, m.Channel, m.Payload) })
+			c.of.call(func() { c.of.to.Message(m.Pattern, m.Channel, m.Payload) })
 		case *redis.Subscription:
 			c.answer()
 			c.of.answered(Topic{m.Channel, m.Kind == "psubscribe" || m.Kind == "punsubscribe"}, m.Kind == "subscribe" || m.Kind == "psubscribe")
@@ -79,7 +80,8 @@ func (c *listening) run() error {
 	}
 }
 
-// ended is why the connection ended: what shut was told, else what its last read returned.
+// ended returns why the connection ended: the error that was passed to shut, else that of the
+// last read.
 func (c *listening) ended(last error) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -89,7 +91,7 @@ func (c *listening) ended(last error) error {
 	return last
 }
 
-// shut closes the connection, so that what is read or written on it ends.
+// shut closes the connection because of err, which ends its reads and writes.
 func (c *listening) shut(err error) {
 	c.mu.Lock()
 	if c.err == nil {
@@ -99,7 +101,7 @@ func (c *listening) shut(err error) {
 	_ = c.conn.Close()
 }
 
-// answer notes that one topic of the first command was answered.
+// answer records the reply about one topic of the first command.
 func (c *listening) answer() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -111,7 +113,7 @@ func (c *listening) answer() {
 	}
 }
 
-// refuse notes that the first command was refused, and reports whether there is one.
+// refuse records that the first command was refused. It returns false if no reply is due.
 func (c *listening) refuse(err error) bool {
 	c.mu.Lock()
 	if len(c.sent) == 0 {
@@ -129,11 +131,12 @@ func (c *listening) refuse(err error) bool {
 	return true
 }
 
-// write sends what changes of the topics. Who fails to write has closed the connection.
+// write sends the commands for changes of the topics. If a write fails, it closes the
+// connection.
 func (c *listening) write(ctx context.Context) {
 	for {
 		p := c.of.plan()
-		for _, t := range p.known {
+		for _, t := range p.unannounced {
 			c.of.announce(t)
 		}
 		for _, do := range []struct {
@@ -144,8 +147,9 @@ func (c *listening) write(ctx context.Context) {
 		}{
 			{p.unsubscribe, c.sub.Unsubscribe, false, listenAtOnce},
 			{p.punsubscribe, c.sub.PUnsubscribe, true, listenAtOnce},
-			// A user whose channels are restricted may be refused one pattern and not others.
 			{p.subscribe, c.sub.Subscribe, false, listenAtOnce},
+			// Patterns go one by one: Redis may refuse one of them and not others to a user whose
+			// channels are restricted.
 			{p.psubscribe, c.sub.PSubscribe, true, 1},
 		} {
 			for names := range slices.Chunk(do.names, do.atOnce) {
@@ -164,7 +168,7 @@ func (c *listening) write(ctx context.Context) {
 	}
 }
 
-// sending notes a command, before its answer can come.
+// sending records a command before it is sent, so that its reply cannot come first.
 func (c *listening) sending(names []string, patterns bool) {
 	topics := make([]Topic, len(names))
 	for i, n := range names {
@@ -175,8 +179,8 @@ func (c *listening) sending(names []string, patterns bool) {
 	c.sent = append(c.sent, command{topics, len(topics)})
 }
 
-// watch pings a connection on which nothing comes, and closes one that does not answer, or
-// that is of no use any more.
+// watch pings the connection if nothing comes, and closes it if Redis does not reply, if
+// there are no topics any more, or if its server does not get the messages any more.
 func (c *listening) watch(ctx context.Context) {
 	tick := time.NewTicker(listenCheck)
 	defer tick.Stop()
@@ -204,11 +208,11 @@ func (c *listening) watch(ctx context.Context) {
 		c.of.mu.Unlock()
 		switch {
 		case silent >= listenSilence:
-			c.shut(newTrouble(whySilent, fmt.Errorf("nothing came for %v, not even the answer to a ping", listenSilence*listenCheck)))
+			c.shut(newTrouble(whySilent, fmt.Errorf("redis sent nothing for %v, not even the reply to a ping", listenSilence*listenCheck)))
 		case idle >= listenIdle:
 			c.shut(nil)
-		case !c.of.store.hears(c.at):
-			c.shut(newTrouble(whyNoMaster, errors.New("the server that was listened to is not a master any more")))
+		case !c.of.store.receives(c.at):
+			c.shut(newTrouble(whyNoMaster, errors.New("the server of the subscriptions is not a master any more")))
 		case silent == 0:
 			continue
 		default:
@@ -221,9 +225,8 @@ func (c *listening) watch(ctx context.Context) {
 	}
 }
 
-// listener makes the client of listeners. Their connections carry no scripts and
-// are read and written at the same time, so that they are tracked without a record of
-// what may have run.
+// listener makes the client of listeners. Their connections are tracked without a record
+// of what may have run: they carry no scripts, and are read and written at the same time.
 func (s *Store) listener() {
 	s.listened = newConns(func(ctx context.Context) (net.Conn, error) {
 		addr, err := s.listenAt()
@@ -252,8 +255,8 @@ func (s *Store) listener() {
 	s.listen = redis.NewClient(&opt)
 }
 
-// listenAt is the address for a new connection of a listener: a node that is up, if there is
-// one. In a cluster any node will do: messages reach all nodes.
+// listenAt returns the address for a new connection of a listener: that of a node that is
+// up, if there is one. In a cluster any node will do, since messages reach all nodes.
 func (s *Store) listenAt() (string, error) {
 	nodes := s.nodes()
 	for _, n := range nodes {
@@ -267,9 +270,9 @@ func (s *Store) listenAt() (string, error) {
 	return nodes[0].reach()
 }
 
-// hears reports whether what is published reaches the server of an address, as far as is
-// known: a node that left its cluster, or that is cut off from it, hears nothing.
-func (s *Store) hears(addr string) bool {
+// receives reports whether published messages reach the server at addr, as far as is known:
+// a node that left its cluster, or that is cut off from it, does not receive them.
+func (s *Store) receives(addr string) bool {
 	other := false
 	for _, n := range s.nodes() {
 		up := n.condition.Load().up

@@ -6,7 +6,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// reload loads the scripts after NOSCRIPT. Of all callers that met it one loads and the
+// reload loads the scripts after NOSCRIPT. If several callers got it, one loads and the
 // others wait. loads is the count of loads before the caller's try: if it has grown
 // since, the scripts are loaded already.
 func (n *node) reload(ctx context.Context, loads uint64) error {
@@ -22,7 +22,7 @@ func (n *node) reload(ctx context.Context, loads uint64) error {
 	if err := n.load(ctx, n.client); err != nil {
 		return err
 	}
-	// If one master was flushed, the others probably were or will be.
+	// If the scripts of one master were flushed, those of the others probably were or will be.
 	if n.of.ring != nil {
 		for _, other := range n.of.ring.masters() {
 			other.look()
@@ -47,7 +47,7 @@ func (n *node) ensureScripts(ctx context.Context, c *redis.Client) error {
 }
 
 // load sends all scripts in one round trip. It counts a reload if the server had them
-// before, whether a call or a probe found that it has forgotten them.
+// before, whether a call or a probe found that they are gone.
 func (n *node) load(ctx context.Context, c *redis.Client) error {
 	_, err := c.Pipelined(ctx, func(p redis.Pipeliner) error {
 		for _, text := range n.of.scripts.Texts {

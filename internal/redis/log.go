@@ -16,10 +16,10 @@ type redisLog struct{ to atomic.Pointer[slog.Logger] }
 
 var libraryLog redisLog
 
-func init() { redis.SetLogger(&libraryLog) } // it is read without a lock: before the first client is made
+func init() { redis.SetLogger(&libraryLog) } // go-redis reads it without a lock, so it is set before the first client is made
 
 // Printf implements the logger of go-redis. It logs at debug level, since the probe
-// already logs outages in words for operators.
+// already logs outages in texts for operators.
 func (l *redisLog) Printf(ctx context.Context, format string, args ...any) {
 	if to := l.to.Load(); to != nil {
 		to.DebugContext(ctx, "go-redis: "+fmt.Sprintf(format, args...))

@@ -10,8 +10,8 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/redis"
 )
 
-// Not parallel: the log of go-redis is that of the runner that was opened last.
-func TestWhatGoRedisSaysIsInTheLog(t *testing.T) {
+// Not parallel: go-redis logs to the store that was opened last.
+func TestTheLogOfGoRedisGoesToTheLogOfTheStore(t *testing.T) {
 	var log bytes.Buffer
 	r, err := redis.Open(redis.Options{
 		URL: redis.Embedded, Log: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})),

@@ -10,16 +10,16 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// node is one server that executes scripts: the only one there is, the present master
-// that sentinels name, or one master of a cluster. Each has its own pool, probe and
-// condition, so that a server that is away does not hold up calls to others.
+// node is one server that executes scripts: the single server, the current master that
+// the sentinels name, or one master of a cluster. Each has its own pool, probe and
+// condition, so that an unreachable server does not delay calls to others.
 type node struct {
 	of *Store
-	// addr is the key of a cluster's node. reach returns the address that is dialled.
+	// addr is the key of a cluster's node. reach returns the address to dial.
 	addr  string
 	reach func() (string, error)
-	// resolve, if it is set, finds out where the server is now. Only the probe calls
-	// it.
+	// resolve, if it is set, finds the current address of the server. Only the probe
+	// calls it.
 	resolve func(ctx context.Context) error
 
 	conns   *conns
@@ -27,18 +27,18 @@ type node struct {
 	batches *batches      // over client
 	probe   *redis.Client // a connection of its own, so that a busy pool does not look like an outage
 
-	apart   atomic.Bool  // keys of several slots were refused in one command
-	running atomic.Int64 // calls between send and answer
+	apart   atomic.Bool  // the server refused a command with keys of several slots
+	running atomic.Int64 // calls between send and reply
 	crowd   Crowd        // of the calls
 
 	loading chan struct{} // held while scripts are loaded
-	loads   atomic.Uint64 // how often they were
-	had     atomic.Bool   // the server has had all of them
+	loads   atomic.Uint64 // how often they were loaded
+	had     atomic.Bool   // the server had all of them at some time
 
 	condition atomic.Pointer[condition]
 	seen      atomic.Pointer[seen]
-	suspect   chan struct{}         // asks the probe to look now
-	round     atomic.Pointer[round] // closed when the probe has looked
+	suspect   chan struct{}         // starts a round of the probe at once
+	round     atomic.Pointer[round] // the round of the probe that is under way or comes next
 	scratch   int                   // the number in the key that the probe writes to, see tryWriting
 
 	ctx    context.Context // ends with close
@@ -46,8 +46,8 @@ type node struct {
 	wg     sync.WaitGroup
 }
 
-// newNode makes a node and its clients. It waits for nothing; the caller starts watch,
-// which probes the node.
+// newNode makes a node and its clients. It does not wait for Redis; the caller starts
+// watch, which probes the node.
 func (s *Store) newNode(addr string, reach func() (string, error)) *node {
 	n := &node{
 		of: s, addr: addr, reach: reach,

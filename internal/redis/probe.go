@@ -15,21 +15,20 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/finding"
 )
 
-// condition tells whether calls may go to a node or cluster. It is replaced at each
-// change.
+// condition is whether calls may go to a node or cluster. It is replaced at each change.
 type condition struct {
 	known bool // false until the first probe has ended
 	up    bool
-	// trouble is why it is down or, while it is up, why it refuses calls.
+	// trouble is why the node is down or, while it is up, why it refuses calls.
 	trouble *Trouble
 	// changed is closed when up changes, or when a trouble begins or ends.
 	changed chan struct{}
 }
 
-// refusing reports whether it answers and refuses.
+// refusing reports whether the node replies and refuses calls.
 func (c *condition) refusing() bool { return c.up && c.trouble != nil }
 
-// closed reports whether it will not be used again.
+// closed reports whether the node will not be used again.
 func (c *condition) closed() bool {
 	return c.trouble != nil && (errors.Is(c.trouble, errClosed) || errors.Is(c.trouble, errRetired))
 }
@@ -53,22 +52,23 @@ type Status struct {
 	// Address is host:port, the path of a socket, or the list of the URL, without
 	// credentials.
 	Address string
-	// Up: Redis answers. In a cluster every slot has a master and all of them answer.
+	// Up is set while Redis replies. In a cluster every slot has a master then, and all of
+	// them reply.
 	Up bool
-	// Trouble is why Redis is down or, while it is up, why it refuses calls; nil where
-	// nothing is wrong. It holds no credentials.
+	// Trouble is why Redis is down or, while it is up, why it refuses calls; nil if nothing
+	// is wrong. It holds no credentials.
 	Trouble *Trouble
-	// ScriptsLoaded: every script was loaded since the connection last came up.
+	// ScriptsLoaded is set if Redis is up and the last probe found or loaded every script.
 	ScriptsLoaded bool
-	// EvictionPolicy is Redis's maxmemory-policy, empty when it may not be read.
+	// EvictionPolicy is maxmemory-policy of Redis, empty if the user may not read it.
 	EvictionPolicy               string
 	RTT                          time.Duration
 	UsedMemory                   int64 // bytes
 	PoolTotal, PoolIdle, PoolMax int
 }
 
-// Status answers from memory, which a background probe keeps up to date. For a cluster
-// it adds up the masters and takes the worst round trip.
+// Status returns what the background probe has found last; it does not ask Redis. For a
+// cluster it adds up memory and connections of the masters and returns the longest round trip.
 func (s *Store) Status() Status {
 	st := Status{Topology: s.topology, Address: s.address, Up: true, ScriptsLoaded: true}
 	if s.ring != nil {
@@ -78,14 +78,14 @@ func (s *Store) Status() Status {
 	for _, n := range s.nodes() {
 		c, saw, pool := n.condition.Load(), n.seen.Load(), n.client.PoolStats()
 		st.Up = st.Up && c.up
-		// Of several troubles the one is told that takes a node down. That a node
-		// refuses all slots since one has no master says more than that a slot has
-		// none.
+		// If several nodes have trouble, Status reports one that takes its node down.
+		// CLUSTERDOWN of a node is preferred to noMaster: it also means that the node
+		// refuses all slots because one has no master.
 		if c.trouble != nil && (st.Trouble == nil || !c.up || st.Trouble == noMaster && c.trouble.Name == whyCluster) {
 			st.Trouble = c.trouble
 		}
 		st.ScriptsLoaded = st.ScriptsLoaded && saw.scripts
-		// Of several policies the one is told that evicts.
+		// If the policies differ, Status reports one that evicts.
 		if saw.policy != "" && (st.EvictionPolicy == "" || st.EvictionPolicy == "noeviction") {
 			st.EvictionPolicy = saw.policy
 		}
@@ -105,9 +105,9 @@ func (n *node) become(up bool, trouble *Trouble) {
 	was := n.condition.Load()
 	next := &condition{known: true, up: up, trouble: trouble, changed: was.changed}
 	if was.known && was.up == up && (was.trouble == nil) == (trouble == nil) && !next.closed() {
-		// Only the reason is another one: calls that wait need not be woken.
+		// Only the reason has changed: calls that wait need not be woken.
 		n.condition.Store(next)
-		n.of.tell(n.addr, was, next)
+		n.of.logChange(n.addr, was, next)
 		return
 	}
 	next.changed = make(chan struct{})
@@ -116,7 +116,7 @@ func (n *node) become(up bool, trouble *Trouble) {
 	if next.closed() {
 		return
 	}
-	n.of.tell(n.addr, was, next)
+	n.of.logChange(n.addr, was, next)
 	if !up && (was.up || !was.known) {
 		n.conns.closeAll(trouble, false)
 		if n.of.ring != nil {
@@ -125,8 +125,8 @@ func (n *node) become(up bool, trouble *Trouble) {
 	}
 }
 
-// tell logs a trouble when it begins and when it ends.
-func (s *Store) tell(address string, was, is *condition) {
+// logChange logs a trouble when it begins and when it ends.
+func (s *Store) logChange(address string, was, is *condition) {
 	switch {
 	case is.trouble == nil:
 		if was.trouble != nil || !was.known {
@@ -139,17 +139,17 @@ func (s *Store) tell(address string, was, is *condition) {
 	text := "redis is down; calls fail at once until it is back"
 	switch {
 	case is.up:
-		text = "redis answers and refuses; calls fail or are left to their fail mode until it does not"
+		text = "redis answers and refuses calls; until it accepts them they fail, or their fail mode decides"
 	case was.trouble != nil && !was.up:
-		text = "redis is away for another reason than before"
+		text = "redis is still down, for another reason than before"
 	}
 	s.log.Warn(text, "address", address, "trouble", is.trouble.Name, "error", is.trouble, "remedy", is.trouble.Remedy,
 		"docs", finding.Docs(is.trouble.Check))
 }
 
-// look asks for a probe now. A failed call never does more than this: one reset
-// connection or one slow command is not an outage, and the probe knows within a round
-// trip.
+// look starts a probe at once. A failed call never does more than this: one reset
+// connection or one slow command is not an outage, and the probe finds out within a
+// round trip.
 func (n *node) look() {
 	select {
 	case n.suspect <- struct{}{}:
@@ -168,8 +168,8 @@ func (n *node) watch() {
 	<-timer.C
 	for {
 		up, err := n.examine()
-		// The probe's own connection may be the one that was reset. A server that is
-		// gone refuses the next.
+		// The probe's own connection may be the one that was reset. A server that has
+		// ended refuses the next one.
 		for tries := 0; tries < hangUps && hungUp(err) && n.condition.Load().up; tries++ {
 			up, err = n.examine()
 		}
@@ -198,7 +198,7 @@ func (n *node) watch() {
 }
 
 // hangUps is how many of its connections the probe may lose in a row before the server
-// counts as down. Somebody may kill them as fast as they are made.
+// counts as down: another client may kill connections as fast as they are made.
 const hangUps = 8
 
 // looked ends a round of the probe and wakes the calls that wait for it.
@@ -210,8 +210,8 @@ type round struct{ over chan struct{} }
 func newRound() *round { return &round{make(chan struct{})} }
 
 // examine pings the node, loads the scripts if they are missing, reads its memory and
-// tries a write. Up means that calls may go there; with an error too, that some calls
-// are refused.
+// runs the script of the probe. If up is set, calls may go there; with an error as well,
+// the node refuses some of them.
 func (n *node) examine() (up bool, err error) {
 	ctx := n.ctx // the connection's timeouts bound each step
 	if n.resolve != nil {
@@ -232,8 +232,8 @@ func (n *node) examine() (up bool, err error) {
 		return false, fmt.Errorf("load scripts: %w", err)
 	}
 	now.scripts = true
-	// The user may not be allowed to read it, and the embedded store has no such
-	// section: it stays unknown.
+	// The policy stays unknown if the user may not run INFO, and in the embedded store,
+	// which has no such section.
 	now.policy, now.memory = "", 0
 	if info, err := n.probe.Info(ctx, "memory").Result(); err == nil {
 		m := fields(info)

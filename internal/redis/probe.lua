@@ -1,4 +1,4 @@
--- Asks whether this user may run what scripts run, and whether writes are taken. It changes nothing.
+-- Checks whether this user may run the commands of the scripts, and whether the server accepts writes. It changes nothing.
 -- USES
 -- KEYS scratch
 -- ARGV commands
@@ -18,6 +18,7 @@ if redis.acl_check_cmd then
     end
   end
 end
--- Refused as any write is, memory included; with XX it changes nothing where nothing is.
+-- Redis refuses this SET for the reasons for which it refuses any write, such as a lack of memory. With XX it
+-- writes nothing, since the key does not exist.
 if #unknown + #denied == 0 then redis.call('SET', scratch_key, '', 'XX', 'PX', 1000) end
 return {table.concat(unknown, ' '), table.concat(denied, ' ')}

@@ -13,8 +13,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// probeText is a script that asks whether the user may run the commands of the scripts,
-// and whether the server takes writes.
+// probeText is a script that checks whether the user may run the commands of the scripts,
+// and whether the server accepts writes.
 //
 //go:embed probe.lua
 var probeText string
@@ -33,9 +33,9 @@ func (s Scripts) withProbe() Scripts {
 	}
 }
 
-// bars is the trouble that keeps a script with these commands from this node, nil if
-// there is none: the user may not run one of them, and the script would stop there and
-// leave what it wrote before.
+// bars returns the trouble that forbids a script with these commands on this node, nil if
+// there is none: the user may not run one of the commands, and the script would stop there
+// and leave what it wrote before.
 func (n *node) bars(runs func() []string) *Trouble {
 	t := n.condition.Load().trouble
 	if t == nil || len(t.commands) == 0 || runs == nil {
@@ -49,7 +49,8 @@ func (n *node) bars(runs func() []string) *Trouble {
 	return nil
 }
 
-// tryWriting returns the trouble with which the node refuses calls though it answers.
+// tryWriting runs the script of the probe. It returns the trouble if the node replies but
+// refuses calls.
 func (n *node) tryWriting(ctx context.Context) error {
 	key, ok := n.scratchKey()
 	if !ok {
@@ -60,7 +61,7 @@ func (n *node) tryWriting(ctx context.Context) error {
 	switch f := n.judge(err); {
 	case f.Verdict == Answered:
 	case f.Why == whyNoScript, f.Why == "tryagain", n.of.ring != nil && (f.Why == whyMoved || f.Why == whyAsk):
-		return nil // the next round knows
+		return nil // the next round finds out
 	default:
 		return f.trouble()
 	}
@@ -78,8 +79,8 @@ func (n *node) tryWriting(ctx context.Context) error {
 	return nil
 }
 
-// scratchKey is a key that this node serves; false while the node of a cluster has no
-// slot. It tries about as many numbers as the cluster has masters.
+// scratchKey returns a key that this node serves, and false while a node of a cluster has
+// no slot. It tries about as many numbers as the cluster has masters.
 func (n *node) scratchKey() (string, bool) {
 	for range slotCount {
 		key := n.of.scratchKey("probe" + strconv.Itoa(n.scratch))

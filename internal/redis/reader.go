@@ -25,13 +25,14 @@ const maxRedirects = 3
 type Entry struct {
 	ID string
 	// Message is its field m. Only is its field g: the only group that it is for; empty =
-	// all are.
+	// all groups.
 	Message, Only string
 }
 
 // Reader reads a stream for groups of consumers. It has a connection of its own, since a
-// read that waits would keep one of the pool from all calls. The connection is made by
-// the first read, and again after a failure. One goroutine at a time may read.
+// read that waits would occupy a connection of the pool. The first read makes the
+// connection, and the next one after a failure makes it again. One goroutine at a time may
+// read.
 type Reader struct {
 	of     *Store
 	key    string
@@ -53,7 +54,8 @@ func (s *Store) Reader(key string) *Reader {
 }
 
 // Close ends the connection and the read that is under way, whose reply is then lost:
-// what it was given stays pending. It may be called by any goroutine, and again.
+// entries that Redis gave to that read stay pending. Close may be called by any goroutine,
+// and more than once.
 func (r *Reader) Close() {
 	r.cancel()
 	r.mu.Lock()
@@ -76,27 +78,28 @@ func (r *Reader) hangUp() {
 	}
 }
 
-// Read gives a consumer at most count entries that its group was not given before, and waits
-// up to block, at most MostBlock, for the first of them; with a block of 0 it does not wait.
-// No entries are no error. A server that says nothing ends it when block and the command
-// timeout are over.
+// Read returns at most count entries that the group was not given before, and gives them to
+// the consumer. It waits up to block, at most MostBlock, for the first of them; with a block
+// of 0 it does not wait. Finding no entries is not an error. If the server sends nothing, the
+// read ends after block plus the command timeout.
 //
-// Errors: ErrNoGroup; ErrUnavailable (nothing was given), ErrMaybeExecuted (the reply was
+// Errors: ErrNoGroup; ErrUnavailable (no entry was given), ErrMaybeExecuted (the reply was
 // lost; entries may have been given to the consumer, and are pending), both with the
-// *Trouble; the error of ctx. Anything else is a reply that has no name, such as WRONGTYPE.
+// *Trouble; the error of ctx. Any other error is an error reply that no Trouble describes,
+// such as WRONGTYPE.
 func (r *Reader) Read(ctx context.Context, group, consumer string, count int, block time.Duration) ([]Entry, error) {
 	args := []any{"xreadgroup", "group", group, consumer, "count", count}
 	return r.run(ctx, args, block, ">")
 }
 
-// Await reports whether the stream has an entry behind one, and waits up to block, at most
-// MostBlock, for it. It gives no entry to anybody. Errors are those of Read.
+// Await reports whether the stream has an entry after the given one, and waits up to block,
+// at most MostBlock, for it. It gives no entry to a consumer. Errors are those of Read.
 func (r *Reader) Await(ctx context.Context, after string, block time.Duration) (bool, error) {
 	entries, err := r.run(ctx, []any{"xread", "count", 1}, block, after)
 	return len(entries) > 0, err
 }
 
-// run reads what is behind an entry.
+// run sends a read of the entries after one, and follows redirections.
 func (r *Reader) run(ctx context.Context, args []any, block time.Duration, after string) ([]Entry, error) {
 	block = min(block, MostBlock)
 	if block > 0 {
@@ -154,14 +157,14 @@ func (r *Reader) failed(ctx context.Context, n *node, f Failure) error {
 	switch {
 	case r.ctx.Err() != nil:
 		return fmt.Errorf("%w: %w", ErrMaybeExecuted, newTrouble("closed", errClosed))
-	// A stream that is deleted under a read that waits is told by either, according to
-	// the version of Redis.
+	// If a stream is deleted while a read waits, Redis replies with one or the other,
+	// depending on its version.
 	case strings.HasPrefix(text, "NOGROUP"), strings.HasPrefix(text, "UNBLOCKED the stream"):
 		return fmt.Errorf("%w: %w", ErrNoGroup, reply)
 	case strings.HasPrefix(text, "UNBLOCKED"): // the master has become a replica
 		f = Failure{Verdict: NotRun, Why: "readonly", Err: reply}
 	case f.Verdict == Ended && ctx.Err() == nil:
-		f.Verdict = NotRun // the reader's own limit, and not the caller's
+		f.Verdict = NotRun // the reader's own time limit ended it, not the caller's context
 	}
 	if ctx.Err() == nil && f.suspect() && (!f.Refused() || !n.condition.Load().refusing()) {
 		n.look()
@@ -169,7 +172,7 @@ func (r *Reader) failed(ctx context.Context, n *node, f Failure) error {
 	return f.AsError(ctx, false)
 }
 
-// send sends the command once, behind ASKING where asks is set, and reads its reply.
+// send sends the command once, after ASKING if asks is set, and reads its reply.
 func (r *Reader) send(ctx context.Context, n *node, asks bool, args []any) ([]Entry, error) {
 	client, err := r.at(n)
 	if err != nil {
@@ -182,7 +185,7 @@ func (r *Reader) send(ctx context.Context, n *node, asks bool, args []any) ([]En
 			return p.Process(ctx, cmd)
 		})
 		var before *unsent
-		if !errors.As(err, &before) { // else it is not told to the commands
+		if !errors.As(err, &before) { // go-redis does not set an unsent error on the commands
 			err = cmd.Err()
 		}
 	} else {
@@ -206,7 +209,7 @@ func (r *Reader) send(ctx context.Context, n *node, asks bool, args []any) ([]En
 	return entries, nil
 }
 
-// at is the client for a node. It has one connection.
+// at returns the client for a node, which has one connection.
 func (r *Reader) at(n *node) (*redis.Client, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -227,8 +230,8 @@ func (r *Reader) at(n *node) (*redis.Client, error) {
 	return r.client, nil
 }
 
-// dial makes the connection, which an outage of the node closes too. It carries no scripts,
-// and what it lost is pending, so that it needs no record of what may have run.
+// dial makes the connection, which an outage of the node closes too. It needs no record of
+// what may have run: it carries no scripts, and entries of a lost reply are pending.
 func (r *Reader) dial(ctx context.Context, n *node) net.Conn {
 	if c := n.condition.Load(); c.down() {
 		return deadConn{&unsent{"down", c.trouble}}
@@ -244,7 +247,7 @@ func (r *Reader) dial(ctx context.Context, n *node) net.Conn {
 	c := n.conns.track(ctx)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	// The read that wanted it may have ended, and hung up, before it was made.
+	// The read that dials may have ended, and called hangUp, before the connection was made.
 	if err := errors.Join(r.ctx.Err(), reading.Err()); err != nil {
 		_ = c.Close()
 		return deadConn{&unsent{"dial", err}}

@@ -11,8 +11,8 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/redistest"
 )
 
-// anything are scripts for tests, which run one command on a key: behind its first word, or
-// behind its second.
+// anything are scripts for tests, which run one command with the key after its first word, or
+// after its second.
 var anything = map[int]string{
 	1: "return redis.call(ARGV[1], KEYS[1], unpack(ARGV, 2))",
 	2: "return redis.call(ARGV[1], ARGV[2], KEYS[1], unpack(ARGV, 3))",
@@ -35,7 +35,7 @@ func openStream(t *testing.T, o redis.Options) *streamed {
 	return x
 }
 
-// do runs a command whose key is behind so many words.
+// do runs a command whose key comes after so many words.
 func (s *streamed) do(words int, args ...any) any {
 	s.t.Helper()
 	ctx := deadline(s.t)
@@ -72,7 +72,7 @@ type got struct {
 	err     error
 }
 
-// begin reads in the background, and returns when the read may wait at Redis.
+// begin reads in the background, and returns when the reader has its connection.
 func (s *streamed) begin(ctx context.Context, r *redis.Reader) <-chan got {
 	read := make(chan got, 1)
 	go func() {
@@ -165,8 +165,8 @@ func readEndsEarly(t *testing.T, url string) {
 	cancel()
 	require.ErrorIs(t, (<-read).err, context.Canceled)
 
-	// It is of use after that. The server may give an entry to the read that was cancelled, until it
-	// sees that its connection is closed.
+	// The reader can be used after that. The server may give entries to the cancelled read until it
+	// notices that the connection is closed.
 	read = s.begin(deadline(t), r)
 	var next got
 	added := map[string]bool{}
@@ -198,7 +198,7 @@ func readEndsEarly(t *testing.T, url string) {
 	require.Error(t, (<-read).err)
 }
 
-// A server that stops in the middle of a read, and says nothing.
+// A server stops in the middle of a read, and sends nothing.
 func TestAReadEndsWhenTheServerIsSilent(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
@@ -218,7 +218,7 @@ func TestAReadEndsWhenTheServerIsSilent(t *testing.T) {
 	}, time.Minute, time.Millisecond)
 }
 
-// A read takes none of the connections of calls.
+// A read uses no connection of the pool.
 func TestReadsDoNotUseThePool(t *testing.T) {
 	t.Parallel()
 	s := openStream(t, redis.Options{URL: redistest.Start(t).URL(), MaxConns: 1})

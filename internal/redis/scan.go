@@ -19,7 +19,7 @@ type scanned struct {
 	node  *node
 }
 
-// scanNodes are the nodes that have keys, by position.
+// scanNodes returns the nodes that have keys, by position.
 func (s *Store) scanNodes() []scanned {
 	if s.ring == nil {
 		return []scanned{{0, s.only}}
@@ -36,10 +36,10 @@ func (s *Store) scanNodes() []scanned {
 }
 
 // Scan returns the keys that match a pattern, step by step and node by node. The cursor
-// is empty at the start, and then what the step before returned as next; next is empty
-// after the last step. One step looks at about count keys, of any kind. A key that
-// exists during the whole scan is returned at least once, unless slots or masters
-// change meanwhile.
+// is empty for the first step, and next of the previous step for each other one; next is
+// empty after the last step. One step looks at about count keys, whether they match or not.
+// A key that exists during the whole scan is returned at least once, unless slots or
+// masters change meanwhile.
 //
 // Errors: ErrCursor; ErrUnavailable; the context's.
 func (s *Store) Scan(ctx context.Context, pattern, cursor string, count int) (keys []string, next string, err error) {
@@ -66,7 +66,7 @@ func (s *Store) Scan(ctx context.Context, pattern, cursor string, count int) (ke
 		return nil, "", nil
 	}
 	if !same {
-		at = 0 // its slots went to others
+		at = 0 // the node of the cursor has lost this slot
 	}
 	n := nodes[i].node
 	if c := n.condition.Load(); c.down() {
@@ -81,7 +81,7 @@ func (s *Store) Scan(ctx context.Context, pattern, cursor string, count int) (ke
 		return nil, "", fmt.Errorf("scan: %w", ctx.Err())
 	case f.Verdict == Fault:
 		return nil, "", fmt.Errorf("scan: %w", err)
-	default: // it changes nothing, so that it is all the same whether it ran
+	default: // SCAN changes nothing, so that it does not matter whether it ran
 		if f.suspect() {
 			n.look()
 		}

@@ -12,8 +12,8 @@ import (
 )
 
 // secureConn is a TLS connection that can check without waiting whether the server has
-// closed it. The raw socket cannot tell: data that waits there may be a session ticket
-// or the end of the connection.
+// closed it. The raw socket does not show that: data that waits there may be a session
+// ticket or the end of the connection.
 type secureConn struct {
 	*tls.Conn
 	under *transport
@@ -34,20 +34,20 @@ func (c *connector) secure(ctx context.Context, raw net.Conn, addr string) (net.
 	if err := s.HandshakeContext(ctx); err != nil {
 		_ = raw.Close()
 		if hungUp(err) {
-			// A server says why it hangs up only after the handshake, except in this
-			// case.
-			return nil, &tlsFailed{fmt.Errorf("the server hung up during the handshake, as it does where its maxclients are reached: %w", err)}
+			// For any other refusal a server closes the connection after the handshake, and
+			// sends the reason.
+			return nil, &tlsFailed{fmt.Errorf("the server closed the connection during the handshake, as Redis does when maxclients is reached: %w", err)}
 		}
 		return nil, &tlsFailed{err}
 	}
 	return s, nil
 }
 
-var errUnasked = errors.New("the server sent what nobody asked for")
+var errUnasked = errors.New("the server sent data that no command asked for")
 
 // look checks whether the server has closed the connection; nil means that it has not.
-// It does not wait. Nobody else may use the connection meanwhile, and no reply may be
-// due.
+// It does not wait. No other goroutine may use the connection meanwhile, and no reply may
+// be due.
 func (s *secureConn) look() error {
 	s.under.impatient = true
 	defer func() { s.under.impatient = false }()
@@ -64,8 +64,8 @@ func (s *secureConn) look() error {
 // transport is the connection below TLS.
 type transport struct {
 	net.Conn
-	// impatient reads return what has arrived, or os.ErrDeadlineExceeded if that is
-	// nothing; TLS can go on after that error. A deadline in the past would not do: it
+	// While impatient is set, reads return what has arrived, or os.ErrDeadlineExceeded if
+	// nothing has; TLS can go on after that error. A deadline in the past would not do: it
 	// ends a read before the read looks at the socket.
 	impatient bool
 }
@@ -106,8 +106,8 @@ func (t *transport) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// looked is the raw socket that the pool gets for a connection that was checked in
-// another way or cannot be checked. The pool sees no data on it.
+// looked is returned to the pool as the raw socket of a connection that was checked in
+// another way or cannot be checked. The pool reads no data from it.
 type looked struct{}
 
 // looked implements syscall.RawConn.

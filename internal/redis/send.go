@@ -8,16 +8,17 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// sha1Call is one EVALSHA. go-redis must not repeat it: in a cluster it would, after
-// redirections and lost connections, whatever MaxRetries says.
+// sha1Call is one EVALSHA. go-redis must not repeat it: in a cluster it would do so after
+// redirections and lost connections, whatever MaxRetries is.
 type sha1Call struct{ *redis.Cmd }
 
 // NoRetry implements redis.Cmder.
 func (sha1Call) NoRetry() bool { return true }
 
-// read is the error of a command that has ended. When a pipeline is cut, go-redis marks
-// all its commands as lost, also those whose replies it had read. Only a list is known
-// to be whole: other values may have been read in part.
+// read returns the error of a command that has ended, where err is what go-redis reports.
+// When the connection breaks in a pipeline, go-redis sets the error on all its commands,
+// also on those whose replies it had read. Only a list is certain to be complete: other
+// values may have been read in part.
 func (c sha1Call) read(err error) error {
 	if values, ok := c.Val().([]any); ok && values != nil {
 		return nil
@@ -25,9 +26,9 @@ func (c sha1Call) read(err error) error {
 	return err
 }
 
-// send carries out a try. One that is alone goes directly to a connection: passing it to
-// the goroutine of the batches and back would double its latency. One with a turn goes in
-// a batch in any case, since the calls behind it are submitted after it.
+// send carries out a try. A try that is alone goes directly to a connection: passing it to
+// the goroutine of the batches and back would double its latency. A try with a turn always
+// goes in a batch, since the calls behind it are submitted after it.
 func (n *node) send(ctx context.Context, t *Try) (reply any, err error) {
 	running := n.running.Add(1)
 	defer n.running.Add(-1)
@@ -36,7 +37,7 @@ func (n *node) send(ctx context.Context, t *Try) (reply any, err error) {
 	}
 	cmd := sha1Call{redis.NewCmd(ctx, t.Args...)}
 	err = cmd.read(n.client.Process(ctx, cmd))
-	// The connection's timer runs ahead of the context's by some microseconds.
+	// The connection's timer ends some microseconds before the context's.
 	if due, ok := ctx.Deadline(); err != nil && ok && !time.Now().Before(due) {
 		<-ctx.Done()
 	}
@@ -78,7 +79,7 @@ func (n *node) asking(ctx context.Context, t *Try) (reply any, err error) {
 	_ = p.Process(ctx, cmd)
 	_, err = p.Exec(ctx)
 	var before *unsent
-	if errors.As(err, &before) { // it is not told to the commands
+	if errors.As(err, &before) { // go-redis does not set it on the commands
 		return nil, err
 	}
 	return cmd.Val(), cmd.read(cmd.Err())

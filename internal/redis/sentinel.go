@@ -10,8 +10,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// sentinels know which server is the master. Only the probe asks them; calls dial the
-// address that was found last.
+// sentinels finds the address of the master by asking the sentinels of the URL. Only the
+// probe asks them; calls dial the address that was found last.
 type sentinels struct {
 	of  *Store
 	all []*adviser // in the order in which they are asked
@@ -33,7 +33,7 @@ func newSentinels(of *Store, addrs []string) *sentinels {
 	return s
 }
 
-// close ends the connections to the sentinels. Nobody may ask them any more.
+// close ends the connections to the sentinels. No method may be called after it.
 func (s *sentinels) close() (err error) {
 	for _, a := range s.all {
 		err = errors.Join(err, a.close())
@@ -49,8 +49,8 @@ func (s *sentinels) master() (string, error) {
 
 // find asks for the master. If the master is another server than before, all
 // connections to the old one are closed: it may still accept writes, which will be
-// lost. While no sentinel answers, the last master is kept: an outage of the sentinels
-// is not one of Redis.
+// lost. While no sentinel replies, the last master is kept: an outage of the sentinels
+// is not an outage of Redis.
 func (s *sentinels) find(ctx context.Context, n *node) error {
 	var failed []error
 	var why *Trouble // of the last server that was named, else of the first sentinel
@@ -70,13 +70,13 @@ func (s *sentinels) find(ctx context.Context, n *node) error {
 		tried[at] = true
 		s.set(n, at)
 		if err := isMaster(ctx, n); err != nil {
-			// A sentinel that was cut off may not know of a failover.
+			// A sentinel that was cut off may not have noticed a failover.
 			failed = append(failed, err)
 			why = troubleOf(err)
 			continue
 		}
-		// The sentinel that was right is asked first the next time. Only the probe uses
-		// this list.
+		// The sentinel that named the master is asked first the next time. Only the probe
+		// uses this list.
 		s.all[0], s.all[i] = s.all[i], s.all[0]
 		return nil
 	}
@@ -85,7 +85,7 @@ func (s *sentinels) find(ctx context.Context, n *node) error {
 		return isMaster(ctx, n)
 	}
 	all := *why
-	all.Err = fmt.Errorf("no sentinel names a master that answers: %w", errors.Join(failed...))
+	all.Err = fmt.Errorf("no sentinel names a master that replies: %w", errors.Join(failed...))
 	if unknown != nil {
 		s.now.Store(&place{err: &all})
 	}
@@ -105,7 +105,7 @@ func (s *sentinels) set(n *node, at string) {
 func isMaster(ctx context.Context, n *node) error {
 	role, err := n.probe.Do(ctx, "role").Slice()
 	switch {
-	case redis.HasErrorPrefix(err, "NOPERM"): // then READONLY tells
+	case redis.HasErrorPrefix(err, "NOPERM"): // a replica then refuses writes with READONLY
 		return nil
 	case err != nil:
 		return err
@@ -119,12 +119,12 @@ func isMaster(ctx context.Context, n *node) error {
 func (c *connector) greetSentinel(ctx context.Context, cn *redis.Conn) error {
 	username, password, err := c.sentinelCredentials()
 	if err != nil {
-		return &unsent{"setup", err} // go-redis would strip what names the key
+		return &unsent{"setup", err} // without it go-redis would strip the layer that names the configuration key
 	}
 	return authenticate(ctx, cn, username, password)
 }
 
-// sentinelCredentials are read for each connection, as those of the servers are.
+// sentinelCredentials reads user and password for each connection, as credentials does.
 func (c *connector) sentinelCredentials() (username, password string, err error) {
 	own := c.opt.Sentinel
 	if own.PasswordFile != "" {
@@ -133,13 +133,13 @@ func (c *connector) sentinelCredentials() (username, password string, err error)
 	return own.Username, own.Password, err
 }
 
-// ask asks one sentinel for the master. If the sentinel wants a password and none is
-// set for sentinels, it is given that of the servers.
+// ask asks one sentinel for the address of the master. If the sentinel requires a password
+// and none is set for sentinels, ask logs in with that of the servers.
 func (s *sentinels) ask(ctx context.Context, a *adviser) (string, error) {
 	c := s.of.connector
 	ctx, cancel := context.WithTimeout(ctx, c.opt.DialTimeout+c.opt.CommandTimeout)
 	defer cancel()
-	conn := a.client.Conn() // what is asked again is so on the same one
+	conn := a.client.Conn() // the second try needs the connection that has logged in
 	defer func() { _ = conn.Close() }()
 	pair, err := conn.Do(ctx, "sentinel", "get-master-addr-by-name", c.target.Master).StringSlice()
 	if redis.HasErrorPrefix(err, "NOAUTH") && c.opt.Sentinel == (Login{}) {
@@ -156,9 +156,9 @@ func (s *sentinels) ask(ctx context.Context, a *adviser) (string, error) {
 	case errors.Is(err, redis.Nil):
 		at.err = newTrouble(whyNoMaster, errors.New("it does not know the master's name: correct it in redis.url"))
 	case redis.HasErrorPrefix(err, "NOAUTH"), redis.HasErrorPrefix(err, "WRONGPASS"):
-		at.err = fmt.Errorf("%w (redis.sentinel says who logs in to it)", err)
+		at.err = fmt.Errorf("%w (redis.sentinel has the login for it)", err)
 	case err == nil && len(pair) != 2:
-		at.err = newTrouble(whyNoMaster, errors.New("its answer is no address"))
+		at.err = newTrouble(whyNoMaster, errors.New("its reply is not an address"))
 	case err == nil:
 		return net.JoinHostPort(pair[0], pair[1]), nil
 	}

@@ -9,7 +9,7 @@ import (
 // slotCount is the number of slots of every cluster.
 const slotCount = 16384
 
-// tagOf is the part of a key that decides about its slot: the text between its first { and
+// tagOf returns the part of a key that decides its slot: the text between its first { and
 // the next }, or the whole key if there is no such text.
 func tagOf(key string) string {
 	if _, tail, ok := strings.Cut(key, "{"); ok {
@@ -20,7 +20,7 @@ func tagOf(key string) string {
 	return key
 }
 
-// slotOf is the slot of a key: the checksum of its tag.
+// slotOf returns the slot of a key: the checksum of its tag, modulo slotCount.
 func slotOf(key string) int {
 	key = tagOf(key)
 	// CRC-16/XMODEM, bit by bit: tags are short.
@@ -50,11 +50,11 @@ type claim struct {
 	from, to int
 }
 
-// view is the slots as one node tells them.
+// view is the slots as one node reports them.
 type view []claim
 
-// readView reads the answer to CLUSTER NODES of the node at asked. It skips what it
-// cannot read: the next answer comes in a second.
+// readView parses the reply to CLUSTER NODES of the node at asked. It skips what it
+// cannot parse: the next reply comes within a second.
 func readView(text, asked string) view {
 	var v view
 	for line := range strings.Lines(text) {
@@ -74,7 +74,7 @@ func readView(text, asked string) view {
 			}
 			from, err1 := strconv.Atoi(first)
 			to, err2 := strconv.Atoi(last)
-			// A slot that is being moved, [93-<-id], is not a number.
+			// A slot that is being moved, as [93-<-id], is not a number.
 			if err1 != nil || err2 != nil || from < 0 || to >= slotCount {
 				continue
 			}
@@ -84,8 +84,8 @@ func readView(text, asked string) view {
 	return v
 }
 
-// nodeAddr reads ip:port@busport[,hostname]. The host is empty where a node does not
-// know its own address.
+// nodeAddr parses ip:port@busport[,hostname]. The host is empty if the node has not
+// learned its own address yet.
 func nodeAddr(field, asked string) (string, bool) {
 	field, _, _ = strings.Cut(field, "@")
 	i := strings.LastIndexByte(field, ':')
@@ -123,7 +123,7 @@ func merge(views []view) *[slotCount]owner {
 	return all
 }
 
-// redirection reads "MOVED 3999 127.0.0.1:6381"; ASK has the same form.
+// redirection parses "MOVED 3999 127.0.0.1:6381"; ASK has the same form.
 func redirection(err error, asked string) (slot int, addr string, ok bool) {
 	words := strings.Fields(err.Error())
 	if len(words) != 3 {

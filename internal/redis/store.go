@@ -1,17 +1,17 @@
 // Package redis is the transport: it connects to Redis, whatever its topology, and
 // sends commands, each once. It makes and closes connections, finds the node of a key
 // (one server, Sentinel or Cluster), loads the scripts on every node, probes the nodes
-// in the background, listens on channels, and says whether the script of a failed try
+// in the background, listens on channels, and decides whether the script of a failed try
 // can have run. It also has an embedded store for development. No other package uses
 // go-redis, whose own retries are off.
 //
-// Its invariant: a try is called not run only if that is certain, because nothing of it
-// was sent or Redis refused it before it changed anything. Every other try without a
-// reply may have run. No call dials, and no call waits for a node that is known to be
+// Its invariant: a try gets the verdict NotRun only if that is certain, because nothing
+// of it was sent or Redis refused it before it changed anything. Every other try without
+// a reply may have run. No call dials, and no call waits for a node that is known to be
 // down unless it asks to.
 //
-// It does not decide whether a try is repeated, and the only script that it knows is
-// its probe; it is given the others as texts to load.
+// The package does not decide whether a try is repeated. It contains one script, its
+// probe; callers pass the others as texts to load.
 package redis
 
 import (
@@ -42,8 +42,8 @@ type Options struct {
 	// read for each new connection. A line break at its end is not part of it.
 	PasswordFile string
 	TLS          TLSFiles
-	// Sentinel is the login for the sentinels. If it is empty, sentinels that ask for a
-	// password are given that of the servers.
+	// Sentinel is the login for the sentinels. If it is empty, sentinels that require a
+	// password are sent that of the servers.
 	Sentinel Login
 	// MinIdle and MaxConns bound the pool (10 and 50), of each master of a cluster.
 	MinIdle, MaxConns int
@@ -52,16 +52,16 @@ type Options struct {
 	DialTimeout, CommandTimeout time.Duration
 	Log                         *slog.Logger
 	Telemetry                   *telemetry.Telemetry
-	// ScratchKey makes a key with a hash tag, which the user may write. The probe asks
-	// to write to it and does not. Nil = a key without any prefix.
+	// ScratchKey makes a key with a hash tag, which the user may write. The probe runs a
+	// SET with XX on it, which writes nothing. Nil = a key without any prefix.
 	ScratchKey func(tag string) string
-	// Clock, in tests and simulations, is the time that scripts are given instead of
-	// reading TIME: Unix microseconds. The store does not read it; but with a clock no
-	// key of an embedded store expires, since that store only knows the real time.
+	// Clock, in tests and simulations, is the time that scripts use instead of TIME: Unix
+	// microseconds. The store does not read it; but with a clock no key of an embedded
+	// store expires, since that store expires keys by the real time.
 	Clock func() int64
 }
 
-// Login is a user and a password, which is given here or in a file.
+// Login is a user and a password, which is set here or read from a file.
 type Login struct{ Username, Password, PasswordFile string }
 
 // defaults sets what was left out and returns an error for what cannot work.
@@ -79,8 +79,8 @@ func (o *Options) defaults() error {
 	orInt(&o.MaxConns, 50)
 	orInt(&o.MinIdle, min(10, o.MaxConns))
 	if o.URL == Embedded {
-		// The embedded store loses no reply, but a pipeline of scripts, which keeps a new
-		// connection waiting too, may take seconds on a busy machine.
+		// The embedded store loses no reply, but on a busy machine a pipeline of scripts may take
+		// seconds, and a new connection waits for it too.
 		orTime(&o.DialTimeout, 30*time.Second)
 		orTime(&o.CommandTimeout, 30*time.Second)
 	}
@@ -106,11 +106,11 @@ func (o *Options) defaults() error {
 	return nil
 }
 
-// Scripts are the scripts that every server has to have loaded.
+// Scripts are the scripts that the store loads on every server.
 type Scripts struct {
 	// Texts are the scripts, SHAs their names for EVALSHA.
 	Texts, SHAs []string
-	// Commands are the commands that the texts run, in capitals. The probe asks whether
+	// Commands are the commands that the texts run, in capitals. The probe checks whether
 	// the user may run them.
 	Commands []string
 }
@@ -128,7 +128,7 @@ type Store struct {
 	// only is the one node of a store that is not a cluster; ring is a cluster.
 	only *node
 	ring *ring
-	// sentinels know where only is, if the URL names sentinels.
+	// sentinels find the address of only, if the URL names sentinels.
 	sentinels *sentinels
 
 	listen   *redis.Client // makes the connections of subscriptions
@@ -143,7 +143,7 @@ type Store struct {
 	once   sync.Once
 }
 
-// Open makes a store and starts connecting in the background: Redis being away
+// Open makes a store and starts to connect in the background: an unreachable Redis
 // is a state, not an error. It fails only on options that can never work.
 func Open(o Options, scripts Scripts) (*Store, error) {
 	if err := o.defaults(); err != nil {
@@ -155,7 +155,7 @@ func Open(o Options, scripts Scripts) (*Store, error) {
 		return nil, fmt.Errorf("redis url: it %w", err)
 	}
 	if !to.Secure && o.TLS != (TLSFiles{}) {
-		return nil, errors.New("redis tls: files are set, but the url is one without TLS: start it with rediss")
+		return nil, errors.New("redis tls: files are set, but the scheme of the url has no TLS: start it with rediss")
 	}
 	if to.Topology != redisurl.Sentinel && o.Sentinel != (Login{}) {
 		return nil, errors.New("redis sentinel: a login is set, but the url names no sentinels: start it with redis+sentinel, or remove redis.sentinel")
@@ -177,7 +177,7 @@ func Open(o Options, scripts Scripts) (*Store, error) {
 	return s, nil
 }
 
-// start begins to connect.
+// start starts the goroutines that connect.
 func (s *Store) start() {
 	addrs := s.connector.target.Addrs
 	switch s.topology {

@@ -47,7 +47,7 @@ func counting(key string) *redis.Try {
 	}
 }
 
-// call sends once and tells how that ended.
+// call sends a try once and returns its error.
 func call(ctx context.Context, s *redis.Store) error {
 	try := counting("k")
 	if s.Route(ctx, try, false) {
@@ -56,7 +56,7 @@ func call(ctx context.Context, s *redis.Store) error {
 	return try.Failure.AsError(ctx, false)
 }
 
-func TestATryIsSentOnceAndTellsHowItEnded(t *testing.T) {
+func TestATryIsSentOnceAndHasItsOutcome(t *testing.T) {
 	t.Parallel()
 	redistest.Stores(t, func(t *testing.T, url string) {
 		t.Parallel()
@@ -80,17 +80,17 @@ func TestATryIsSentOnceAndTellsHowItEnded(t *testing.T) {
 	})
 }
 
-// told is a completion that does what a test says.
-type told func()
+// completion is a redis.Completion that calls a function.
+type completion func()
 
-func (f told) Done() redis.Flusher {
+func (f completion) Done() redis.Flusher {
 	f()
 	return nil
 }
 
-// While replies of a batch are given out, the server has the next batch: what a completion waits for
-// is done by a try that waited meanwhile.
-func TestTheNextBatchIsSentBeforeRepliesAreGivenOut(t *testing.T) {
+// While the replies of a batch are delivered, the server executes the next batch: the completion of the first try
+// waits for the effect of the second one.
+func TestTheNextBatchIsSentBeforeRepliesAreDelivered(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
 	s := open(t, redis.Options{URL: server.URL(), CommandTimeout: 30 * time.Second})
@@ -99,11 +99,11 @@ func TestTheNextBatchIsSentBeforeRepliesAreGivenOut(t *testing.T) {
 	require.NotNil(t, s.Ready(first))
 	require.NotNil(t, s.Ready(second))
 
-	server.Pause() // so that the first is under way, and the second waits, when the server answers
+	server.Pause() // so that the first is under way and the second waits when the server continues
 	client, ctx := server.Client(t), deadline(t)
 	var order []string
 	ended := make(chan struct{}, 2)
-	require.True(t, first.Submit(nil, told(func() {
+	require.True(t, first.Submit(nil, completion(func() {
 		for client.Exists(ctx, "second").Val() == 0 && ctx.Err() == nil {
 			continue
 		}
@@ -111,18 +111,18 @@ func TestTheNextBatchIsSentBeforeRepliesAreGivenOut(t *testing.T) {
 		ended <- struct{}{}
 	})))
 	require.Eventually(t, func() bool { return redis.IsSent(first) }, 30*time.Second, time.Millisecond)
-	require.True(t, second.Submit(nil, told(func() {
+	require.True(t, second.Submit(nil, completion(func() {
 		order = append(order, "second")
 		ended <- struct{}{}
 	})))
 	server.Resume()
 	<-ended
 	<-ended
-	require.NoError(t, ctx.Err(), "the second was not executed while the first was told")
+	require.NoError(t, ctx.Err(), "the second was not executed while the first was completed")
 	require.Equal(t, []string{"first", "second"}, order, "batches are settled in the order in which they were sent")
 }
 
-// chained is the turn of a call, and of the one behind it.
+// chained is the turn of a call that has a call ahead of it, or none.
 type chained struct {
 	failed atomic.Bool
 	ahead  *chained
@@ -134,12 +134,12 @@ func (c *chained) Failed()                          { c.failed.Store(true) }
 func (c *chained) Behind() bool                     { return c.ahead != nil && c.ahead.failed.Load() }
 func (c *chained) Answered()                        {}
 
-// refused is a form for many whose last item Redis refused for want of memory.
+// refused is a form for many that returns OOM for its last item.
 const refused = "local r = {} for i = 1, tonumber(ARGV[#ARGV]) do r[i] = 1 end r[#r] = 'OOM command not allowed' return r"
 
-// A call is not sent while the one ahead of it has failed, also where it waited for the next batch when the failure
-// came: whether the whole EVALSHA failed, or one item of it.
-func TestTheNextBatchKnowsWhoFailedInTheOneBefore(t *testing.T) {
+// A call is not sent after the call ahead of it has failed, even if it was waiting for the next batch at that moment,
+// whether the whole EVALSHA failed or one item of it.
+func TestACallIsHeldBackIfTheCallAheadFailedInTheBatchBefore(t *testing.T) {
 	t.Parallel()
 	const batchSize = 256
 	for name, many := range map[string]string{"a whole run": sha("no such script"), "an item": sha(refused)} {
@@ -155,11 +155,11 @@ func TestTheNextBatchKnowsWhoFailedInTheOneBefore(t *testing.T) {
 			ended := make(chan struct{}, batchSize+2)
 			submit := func(try *redis.Try, turn redis.Turn) *redis.Try {
 				require.NotNil(t, s.Ready(try))
-				require.True(t, try.Submit(turn, told(func() { ended <- struct{}{} })))
+				require.True(t, try.Submit(turn, completion(func() { ended <- struct{}{} })))
 				return try
 			}
 
-			// The server is still while one batch is under way, the next one is full, and the call behind waits.
+			// The server is paused while one batch is under way, the next one is full, and the call behind waits.
 			server.Pause()
 			first := submit(counting("first"), nil)
 			require.Eventually(t, func() bool { return redis.IsSent(first) }, 30*time.Second, time.Millisecond)
@@ -203,7 +203,7 @@ func TestScriptsThatWereFlushedAreLoadedByRecover(t *testing.T) {
 	require.NoError(t, try.Failure.AsError(deadline(t), false))
 }
 
-func TestExchangeAnswersEachTryAndSaysWhichGoAgain(t *testing.T) {
+func TestExchangeSetsReplyOrFailureAndAgainOfEachTry(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
 	s := open(t, redis.Options{URL: server.URL()})
@@ -232,7 +232,7 @@ func TestTopologyTheProbeWritesNothing(t *testing.T) {
 	redistest.Topologies(t, probeWritesNothing)
 }
 
-// probeWritesNothing runs the probe on a key that is not there, and looks for it.
+// probeWritesNothing runs the probe's script on a key that does not exist, and checks that it still does not.
 func probeWritesNothing(t *testing.T, url string) {
 	s, key := open(t, redis.Options{URL: url}), redistest.Prefix(t)
 	run := &redis.Try{Args: []any{redis.EvalSHA, sha(redis.ProbeText), 1, key, "SET HSET"}}
@@ -246,7 +246,7 @@ func probeWritesNothing(t *testing.T, url string) {
 	require.EqualValues(t, 1, exists.Reply, "nothing is there")
 }
 
-// A server that stops in the middle of a call.
+// A server stops in the middle of a call.
 func TestCallsToAStoppedRedisEndWithClose(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)

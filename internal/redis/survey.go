@@ -13,7 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Survey is what one look at Redis finds beyond what the probe does, for sidecar doctor.
+// Survey is what sidecar doctor finds about Redis beyond what the probe finds.
 type Survey struct {
 	// Nodes are the servers that execute scripts, in the order of their addresses.
 	Nodes []NodeSurvey
@@ -21,26 +21,26 @@ type Survey struct {
 	Uncovered []string
 	// Sentinels are those of the URL, in its order.
 	Sentinels []SentinelSurvey
-	// Trouble is that of the cluster as a whole, of no single node; nil if there is none.
+	// Trouble is the trouble of the cluster as a whole, not that of a node; nil if there is none.
 	Trouble *Trouble
 }
 
 // NodeSurvey is one server.
 type NodeSurvey struct {
 	Address string
-	// Trouble is what its probe found, nil if nothing. The rest is known only of a server
-	// that answers, and a part of it only if the user may ask for it.
+	// Trouble is what its probe found; nil if nothing. The other fields are set only if the
+	// server replies, and some of them only if the user may run the command.
 	Trouble *Trouble
 	Up      bool
 	// Info are the fields of INFO; nil = it could not be read.
 	Info map[string]string
 	// RTT is the shortest of several round trips. Skew is how far the server's clock is
-	// ahead of this machine's; Clocked says that it is known.
+	// ahead of this machine's. Clocked is set if both were measured.
 	RTT     time.Duration
 	Skew    time.Duration
 	Clocked bool
-	// Refused are the commands that no script needs, and that the server refused, with its
-	// reason: INFO, WAIT, PUBLISH, SUBSCRIBE.
+	// Refused are those commands of INFO, WAIT, PUBLISH and SUBSCRIBE that the server
+	// refused, with the reason. No script needs them.
 	Refused map[string]*Trouble
 }
 
@@ -50,9 +50,9 @@ type SentinelSurvey struct {
 	// Trouble is why it does not name a master, nil if it does.
 	Trouble *Trouble
 	Master  string // the address that it names
-	// NoQuorum is what it says if no failover could come about.
+	// NoQuorum is its error if no failover would be possible.
 	NoQuorum string
-	// Flags are those of the master, such as master,o_down; empty = the user may not ask.
+	// Flags are those of the master, such as master,o_down; empty = the user may not read them.
 	Flags    string
 	Replicas int // -1 = not known
 }
@@ -81,9 +81,9 @@ func probed(ctx context.Context, load func() *condition) bool {
 	return true
 }
 
-// Survey looks at every server and sentinel, side by side, within ctx. It changes nothing,
-// but that it publishes an empty message to the channel, to which nobody listens. Now is the clock of this
-// machine.
+// Survey examines all servers and sentinels concurrently, within ctx. It changes nothing;
+// it publishes an empty message to channel, which must have no subscribers. now is the clock
+// of this machine.
 func (s *Store) Survey(ctx context.Context, channel string, now func() time.Time) Survey {
 	var v Survey
 	var all sync.WaitGroup
@@ -107,7 +107,7 @@ func (s *Store) Survey(ctx context.Context, channel string, now func() time.Time
 	return v
 }
 
-// uncovered are the ranges of slots without a master.
+// uncovered returns the ranges of slots without a master.
 func (g *ring) uncovered() (spans []string) {
 	for i := 0; i < slotCount; i++ {
 		first := i
@@ -125,8 +125,8 @@ func (g *ring) uncovered() (spans []string) {
 	return spans
 }
 
-// trips is how many round trips are measured: the shortest is that of the way, the others
-// may have waited for a processor.
+// trips is how many round trips are measured: the shortest is the time of the network, the
+// others may include waits for a processor.
 const trips = 10
 
 func (n *node) survey(ctx context.Context, channel string, now func() time.Time) NodeSurvey {
@@ -168,7 +168,7 @@ func (n *node) survey(ctx context.Context, channel string, now func() time.Time)
 	return v
 }
 
-// subscribes tries to listen to a channel, over a connection of its own.
+// subscribes tries to subscribe to a channel, over a connection of its own.
 func (n *node) subscribes(ctx context.Context, channel string) error {
 	sub := n.probe.Subscribe(ctx)
 	defer func() { _ = sub.Close() }()
@@ -179,8 +179,8 @@ func (n *node) subscribes(ctx context.Context, channel string) error {
 	return err
 }
 
-// hasAllSlots reports whether this node of a cluster serves every key, so that an address without
-// a cluster does for it. Where it may not be asked, it is taken to.
+// hasAllSlots reports whether this node of a cluster serves every key, so that a URL of a single
+// server works with it. If the user may not run CLUSTER NODES, it returns true.
 func (n *node) hasAllSlots(ctx context.Context) bool {
 	text, err := n.probe.ClusterNodes(ctx).Result()
 	if err != nil {
@@ -213,7 +213,7 @@ func (s *sentinels) survey(ctx context.Context, addr string) SentinelSurvey {
 	}
 	state, err := a.client.Do(ctx, "sentinel", "master", c.target.Master).StringSlice()
 	if err != nil {
-		return v // a user that may not ask has no fault
+		return v // the user may not run it, which is not a fault
 	}
 	for pair := range slices.Chunk(state, 2) {
 		switch pair[0] {
@@ -226,12 +226,12 @@ func (s *sentinels) survey(ctx context.Context, addr string) SentinelSurvey {
 	return v
 }
 
-// Speaks asks an address of this store whether it answers without TLS, and whether it
-// answers a TLS handshake: what a connection of the wrong kind cannot tell.
+// Speaks reports whether the server at an address of this store replies without TLS, and
+// whether it answers a TLS handshake. A failed connection of the wrong kind does not show that.
 func (s *Store) Speaks(ctx context.Context, addr string) (plain, secure bool) {
 	c := s.connector
 	ask := func(secured bool) bool {
-		// A server of the other kind waits for more, and says nothing.
+		// A server of the other kind waits for more data, and sends nothing.
 		ctx, cancel := context.WithTimeout(ctx, min(c.opt.CommandTimeout, otherKind))
 		defer cancel()
 		raw, err := c.dialer.DialContext(ctx, c.target.Network, addr)
@@ -248,11 +248,11 @@ func (s *Store) Speaks(ctx context.Context, addr string) (plain, secure bool) {
 	return ask(false), ask(true)
 }
 
-// otherKind is how long a server may take to answer a connection that may be of the wrong kind.
+// otherKind bounds how long Speaks waits for a server that may be of the other kind.
 const otherKind = 2 * time.Second
 
-// pongs reports whether what is at the other end answers as a Redis without TLS does: with
-// a reply, which may be an error.
+// pongs reports whether the other end replies as a Redis without TLS does; the reply may be
+// an error.
 func pongs(raw net.Conn) bool {
 	if _, err := raw.Write([]byte("*1\r\n$4\r\nPING\r\n")); err != nil {
 		return false
@@ -264,16 +264,17 @@ func pongs(raw net.Conn) bool {
 
 // Untimed is what ScanUntimed finds.
 type Untimed struct {
-	// Keys are those without a TTL, at most as many as were asked for; Found is how many there
-	// are among the Looked at.
+	// Keys are keys without a TTL, at most as many as were asked for. Found is how many of
+	// the Looked keys that were examined have none.
 	Keys          []string
 	Found, Looked int
-	// Whole: every key was looked at.
+	// Whole is set if every key was examined.
 	Whole bool
 }
 
-// ScanUntimed looks for keys that match a pattern, have no TTL and are none that may stay. It stops
-// after about most keys, of any kind, and returns at most show of what it finds.
+// ScanUntimed searches for keys that match a pattern and have no TTL, without those for which
+// stays returns true. It stops after about most keys, whether they match or not, and returns
+// at most show of those that it found.
 func (s *Store) ScanUntimed(ctx context.Context, pattern string, stays func(key string) bool, most, show int) (Untimed, error) {
 	const step = 500
 	var all Untimed
@@ -299,7 +300,7 @@ func (s *Store) ScanUntimed(ctx context.Context, pattern string, stays func(key 
 	return all, nil
 }
 
-// withoutTTL are the keys that have none, each asked at the node that has it.
+// withoutTTL returns the keys that have no TTL. It asks the node of each key.
 func (s *Store) withoutTTL(ctx context.Context, keys []string) (lasting []string, err error) {
 	byNode := map[*node][]string{}
 	for _, k := range keys {
@@ -322,7 +323,7 @@ func (s *Store) withoutTTL(ctx context.Context, keys []string) (lasting []string
 			return nil, fmt.Errorf("pttl: %w", troubleOf(err))
 		}
 		for i, a := range answers {
-			if a.Val() == -1 { // -2 is a key that has ended meanwhile
+			if a.Val() == -1 { // -2 is a key that has expired meanwhile
 				lasting = append(lasting, keys[i])
 			}
 		}

@@ -18,17 +18,17 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/finding"
 )
 
-// Trouble is something that is wrong with Redis or with the way to it. Only this file
-// makes them, so that log, health, metrics and errors have one name for one thing.
+// Trouble is something that is wrong with Redis or with the connection to it. Only this
+// file makes them, so that log, health, metrics and errors have one name for one thing.
 type Trouble struct {
 	// Name is a short word for metrics that never changes: oom, readonly, refused.
 	Name string
 	// Check is the check of sidecar doctor that finds it, whose section in docs/doctor.md explains it.
 	Check string
-	// Words describe the trouble to people, Remedy says what to do. Neither names an
+	// Words is a description for people, Remedy is what to do. Neither contains an
 	// address, a user or a password: both may be sent to callers.
 	Words, Remedy string
-	// Err is the error itself. It may name addresses and is for log and health pages.
+	// Err is the error itself. It may contain addresses and is for logs and health pages.
 	Err error
 
 	// commands are those that the user may not run, in capitals.
@@ -46,7 +46,7 @@ func (t *Trouble) Error() string {
 // Unwrap returns Err.
 func (t *Trouble) Unwrap() error { return t.Err }
 
-// Problem is the trouble as checks tell it.
+// Problem returns the trouble in the form in which checks report problems.
 func (t *Trouble) Problem() *finding.Problem {
 	return &finding.Problem{ID: t.Check, Cause: t.Error(), Fix: t.Remedy, Err: t}
 }
@@ -55,8 +55,8 @@ func (t *Trouble) Problem() *finding.Problem {
 const (
 	whyNoScript  = "noscript"
 	whyMoved     = "moved" // the slot has another master
-	whyAsk       = "ask"   // the key has moved already, its slot not yet
-	whyBehind    = "order" // the call ahead of it is to be tried again
+	whyAsk       = "ask"   // the key has moved, but not yet the whole slot
+	whyBehind    = "order" // the call ahead of it failed and may be tried again
 	whyDenied    = "denied"
 	whyNoCommand = "no_command"
 	whyCluster   = "clusterdown"
@@ -74,50 +74,50 @@ const (
 // transport reacts.
 type known struct {
 	check, words, remedy string
-	// refuses: Redis answers and refuses. Waiting may help, trying harder does not.
+	// refuses is set if Redis replies and refuses. To wait may help, to try more often does not.
 	refuses bool
-	// suspect: the probe looks at once, since Redis may be away for all calls.
+	// suspect is set if a probe has to run at once, since all calls may fail.
 	suspect bool
 }
 
-const page = "docs/redis.md, Access, has the line for the user"
+const page = "docs/redis.md, Access, has the ACL rule for the user"
 
 // troubles are all kinds of trouble, by name.
 var troubles = map[string]known{
 	"oom": {
-		"redis-memory", "redis is out of memory and takes no writes (OOM)",
-		"raise maxmemory, or remove what fills it; keep maxmemory-policy noeviction", true, true,
+		"redis-memory", "redis is out of memory and accepts no writes (OOM)",
+		"raise maxmemory, or delete the keys that fill it; keep maxmemory-policy noeviction", true, true,
 	},
 	"readonly": {
 		"redis-role", "redis is read only (READONLY)",
-		"name the master in redis.url, or let Sentinels or the cluster name it: redis+sentinel://, redis+cluster://", true, true,
+		"set redis.url to the master, or let Sentinels or the cluster name it: redis+sentinel://, redis+cluster://", true, true,
 	},
 	"noreplicas": {
-		"redis-replicas", "redis takes no writes, since too few replicas follow it (NOREPLICAS)",
+		"redis-replicas", "redis accepts no writes, since too few replicas follow it (NOREPLICAS)",
 		"start the replicas, or lower min-replicas-to-write", true, true,
 	},
 	"misconf": {
-		"redis-disk", "redis takes no writes, since it cannot save to its disk (MISCONF)",
-		"free the disk or make its folder writable; the log of Redis says which", true, true,
+		"redis-disk", "redis accepts no writes, since it cannot save to its disk (MISCONF)",
+		"free space on the disk, or make its directory writable; the log of Redis has the reason", true, true,
 	},
 	whyCluster: {
 		"redis-cluster", "the redis cluster serves no key of this slot (CLUSTERDOWN)",
-		"start the masters that are away; with cluster-require-full-coverage no the others go on", true, true,
+		"start the masters that are down; with cluster-require-full-coverage no the others go on serving their slots", true, true,
 	},
 	whyBusy: {
 		"redis-reach", "redis runs a script that does not end (BUSY)",
-		"SCRIPT KILL or FUNCTION KILL on Redis ends it; look for whose it is", true, true,
+		"SCRIPT KILL or FUNCTION KILL on Redis ends it; find the client that runs it", true, true,
 	},
 	"loading": {
 		"redis-reach", "redis is loading its data (LOADING)",
-		"wait until it has", true, true,
+		"wait until it has loaded them", true, true,
 	},
 	"masterdown": {
 		"redis-role", "redis is a replica that has lost its master (MASTERDOWN)",
-		"start the master, or name it in redis.url", true, true,
+		"start the master, or set redis.url to it", true, true,
 	},
 	whyNoRoom: {
-		"redis-reach", "redis has no room for another client",
+		"redis-reach", "redis accepts no more clients (maxclients)",
 		"raise maxclients of Redis, or lower redis.pool.max", true, true,
 	},
 	whyAuth: {
@@ -125,23 +125,23 @@ var troubles = map[string]known{
 		"correct redis.username and redis.password_file, or those of redis.url", true, true,
 	},
 	whyDenied: {
-		"redis-acl", "redis denies its user a command, a key or a channel (NOPERM)",
+		"redis-acl", "redis denies the sidecar's user a command, a key or a channel (NOPERM)",
 		page, true, true,
 	},
 	whyNoCommand: {
-		"redis-commands", "redis does not know a command that is needed",
-		"give it its name back if rename-command took it away; " + page, true, true,
+		"redis-commands", "redis does not know a command that the sidecar needs",
+		"remove its rename-command line from redis.conf if there is one; " + page, true, true,
 	},
 	"no_database": {
 		"redis-topology", "redis has no such database",
-		"correct the number in redis.url; raise databases of Redis; a cluster has database 0 alone", true, true,
+		"correct the number in redis.url, or raise databases of Redis; a cluster has only database 0", true, true,
 	},
 	"protected": {
-		"redis-login", "redis is in protected mode and refuses whoever comes from elsewhere (DENIED)",
-		"give its user a password, or bind it to an address", true, true,
+		"redis-login", "redis is in protected mode and refuses connections from other machines (DENIED)",
+		"set a password for its user, or bind it to an address", true, true,
 	},
 	"standalone": {
-		"redis-topology", "redis is no cluster",
+		"redis-topology", "redis is not a cluster",
 		"write redis:// in redis.url, or rediss:// with TLS", true, true,
 	},
 	whyWrongURL: {
@@ -150,66 +150,66 @@ var troubles = map[string]known{
 	},
 
 	"tls": {
-		"redis-tls", "the TLS handshake with redis does not come about",
+		"redis-tls", "the TLS handshake with redis fails",
 		"if it speaks no TLS, write redis:// for rediss:// in redis.url; if it asks for a certificate, " +
-			"name one in redis.tls.cert_file and its key in redis.tls.key_file; else see its log", false, true,
+			"name one in redis.tls.cert_file and its key in redis.tls.key_file; else see the log of Redis", false, true,
 	},
 	"certificate": {
 		"redis-tls", "the certificate of redis is not trusted",
-		"name its authority in redis.tls.ca_file, and in redis.tls.server_name what it is made out to", false, true,
+		"set redis.tls.ca_file to the certificate of its authority, and redis.tls.server_name to the name in it", false, true,
 	},
 	whyFile: {
 		"redis-files", "a file for the connection to redis cannot be used",
 		"correct redis.tls.ca_file, redis.tls.cert_file, redis.tls.key_file or redis.password_file", false, true,
 	},
 	"hung_up": {
-		"redis-tls", "redis ends new connections without a word",
-		"if it speaks TLS, write rediss:// for redis:// in redis.url; else see its log", false, true,
+		"redis-tls", "redis closes new connections without a reply",
+		"if it speaks TLS, write rediss:// for redis:// in redis.url; else see the log of Redis", false, true,
 	},
 	whySilent: {
-		"redis-reach", "redis takes connections and does not answer",
-		"look whether it is stopped, or busy with one slow command (SLOWLOG)", false, true,
+		"redis-reach", "redis accepts connections and does not reply",
+		"check whether it is stopped, or busy with one slow command (SLOWLOG)", false, true,
 	},
 	"refused": {
-		"redis-reach", "redis cannot be reached, since nothing listens where it should be",
+		"redis-reach", "redis cannot be reached, since nothing listens at its address",
 		"check redis.url and that Redis runs", false, true,
 	},
 	"unreachable": {
 		"redis-reach", "redis cannot be reached",
-		"check redis.url, and the network and its policies on the way", false, true,
+		"check redis.url, and the network and its policies", false, true,
 	},
 	"no_such_host": {
-		"redis-name", "redis cannot be reached, since its host has no address",
+		"redis-name", "redis cannot be reached, since its host name has no address",
 		"check the name in redis.url", false, true,
 	},
 	"lost": {
 		"redis-reach", "the connection to redis was lost",
-		"look whether Redis was restarted, or whether something on the way ends connections", false, true,
+		"check whether Redis was restarted, or whether something on the network path closes connections", false, true,
 	},
 	whyNoMaster: {
 		"redis-sentinel", "no master of redis is known",
-		"look whether the Sentinels or the nodes of the cluster agree on one", false, true,
+		"check whether the Sentinels or the nodes of the cluster agree on one", false, true,
 	},
 
 	"tryagain": {
-		"redis-cluster", "redis moves the keys between nodes (TRYAGAIN)",
+		"redis-cluster", "redis is moving the keys between nodes (TRYAGAIN)",
 		"wait until the slot has moved", false, false,
 	},
 	whyNoScript: {
-		"redis-commands", "redis forgets scripts as fast as they are loaded (NOSCRIPT)",
-		"look for whoever calls SCRIPT FLUSH", false, false,
+		"redis-commands", "redis loses scripts as fast as they are loaded (NOSCRIPT)",
+		"find the client that calls SCRIPT FLUSH", false, false,
 	},
 	whyMoved: {
-		"redis-cluster", "the nodes of the redis cluster do not agree on who has the slot (MOVED)",
-		"look at CLUSTER NODES of each", false, false,
+		"redis-cluster", "the nodes of the redis cluster do not agree on the master of the slot (MOVED)",
+		"compare CLUSTER NODES of all nodes", false, false,
 	},
 	whyAsk: {
-		"redis-cluster", "redis moves the keys between nodes (ASK)",
+		"redis-cluster", "redis is moving the keys between nodes (ASK)",
 		"wait until the slot has moved", false, false,
 	},
 	whyCrossSlot: {
-		"redis-cluster", "redis takes keys of one slot alone in a script (CROSSSLOT)",
-		"none is needed: calls go one by one from now on", false, false,
+		"redis-cluster", "redis accepts only keys of one slot in a script (CROSSSLOT)",
+		"nothing: from now on calls with keys of different slots are sent in separate scripts", false, false,
 	},
 	"pool": {
 		"redis-latency", "all connections to redis are in use",
@@ -217,15 +217,15 @@ var troubles = map[string]known{
 	},
 	"abandoned": {
 		"redis-latency", "redis did not answer in time",
-		"look at SLOWLOG, or give calls more time", false, false,
+		"look at SLOWLOG, or raise the deadline of calls", false, false,
 	},
 	whyBehind: {
-		"redis-latency", "a call ahead of it, which its connection sent for the same name, has not ended",
-		"give calls more time", false, false,
+		"redis-latency", "an earlier call of the same connection for the same name has not ended",
+		"raise the deadline of calls", false, false,
 	},
 	"closed": {
 		"redis-reach", "the connection to redis was closed by its owner",
-		"ask another sidecar", false, false,
+		"call another sidecar", false, false,
 	},
 }
 
@@ -235,17 +235,17 @@ var bySentinels = map[string]known{
 	whyAuth: {
 		check:  "redis-sentinel-login",
 		words:  "a sentinel of redis refuses the user or the password (NOAUTH, WRONGPASS)",
-		remedy: "correct redis.sentinel.username and redis.sentinel.password_file; without them it is given those of the servers",
+		remedy: "correct redis.sentinel.username and redis.sentinel.password_file; without them the login of the servers is used",
 	},
 	whyDenied: {
 		check:  "redis-sentinel",
-		words:  "a sentinel of redis denies its user the question for the master (NOPERM)",
-		remedy: "give the user of redis.sentinel.username +sentinel|get-master-addr-by-name there",
+		words:  "a sentinel of redis does not allow its user to ask for the master (NOPERM)",
+		remedy: "grant the user of redis.sentinel.username +sentinel|get-master-addr-by-name there",
 	},
 	whyNoCommand: {
 		check:  "redis-sentinel",
-		words:  "a sentinel of redis does not know the question for the master",
-		remedy: "name sentinels in redis.url, and not servers; give SENTINEL its name back if rename-command took it away",
+		words:  "a sentinel of redis does not know the command that asks for the master",
+		remedy: "name sentinels in redis.url, and not servers; remove the rename-command line of SENTINEL if there is one",
 	},
 	whyFile: {
 		check:  "redis-files",
@@ -254,12 +254,11 @@ var bySentinels = map[string]known{
 	},
 }
 
-// newTrouble makes the trouble of a name. For an unknown name the error is all that can
-// be told.
+// newTrouble makes the trouble of a name. For an unknown name only the error describes it.
 func newTrouble(name string, err error) *Trouble {
 	k, ok := troubles[name]
 	if !ok {
-		k = known{check: "redis-reach", words: "redis cannot be used", remedy: "the log has what it said"}
+		k = known{check: "redis-reach", words: "redis cannot be used", remedy: "see the error in the log"}
 	}
 	t := &Trouble{Name: name, Check: k.check, Words: k.words, Remedy: k.remedy, Err: err}
 	var at *atSentinel
@@ -278,31 +277,32 @@ func newTrouble(name string, err error) *Trouble {
 	return t
 }
 
-// quoted finds the command that Redis names in a refusal.
+// quoted matches the command that Redis names in a refusal.
 var quoted = regexp.MustCompile("(?:run the |unknown command )['`]([A-Za-z|_-]+)['`]")
 
-// refusedCommands are the words for commands that Redis refuses.
+// refusedCommands returns the Words of a trouble about commands that Redis refuses.
 func refusedCommands(name, list string) string {
 	if name == whyDenied {
-		return "redis denies its user " + list + " (NOPERM)"
+		return "redis denies the sidecar's user " + list + " (NOPERM)"
 	}
 	return "redis does not know " + list
 }
 
-// troubleOf is the trouble of an error from anywhere.
+// troubleOf returns the trouble of any error of this package.
 func troubleOf(err error) *Trouble {
 	f := classify(err)
 	f.Err = err
 	if f.Verdict == Ended && errors.Is(err, context.DeadlineExceeded) {
-		f.Why = whySilent // a dial has a shorter limit, which says so itself
+		f.Why = whySilent // not a dial: that has a shorter time limit, with an error of its own
 	}
 	return f.trouble()
 }
 
-// TroubleOf is the trouble of an error of package net, or of a file, on the way to Redis.
+// TroubleOf returns the trouble of an error of package net, or of a file, while connecting
+// to Redis.
 func TroubleOf(err error) *Trouble { return troubleOf(err) }
 
-// denied is the trouble of commands that the user may not run, or that the server does
+// denied returns the trouble of commands that the user may not run, or that the server does
 // not know.
 func denied(name string, commands []string) *Trouble {
 	t := newTrouble(name, nil)
@@ -310,9 +310,9 @@ func denied(name string, commands []string) *Trouble {
 	return t
 }
 
-// replyCodes are the codes of refusals, and the names of their troubles. Inside a
-// script the first four come from the first command that writes, since a script that
-// has written is not refused any more. So nothing was changed in that case either.
+// replyCodes maps the codes of refusals to the names of their troubles. Inside a script
+// the first four come from the first command that writes, since Redis does not refuse
+// later writes of the script. So nothing was changed in that case either.
 var replyCodes = map[string]string{
 	"OOM": "oom", "READONLY": "readonly", "NOREPLICAS": "noreplicas", "MISCONF": "misconf",
 	"LOADING": "loading", "CLUSTERDOWN": whyCluster, "TRYAGAIN": "tryagain",
@@ -338,7 +338,7 @@ var phrases = []struct{ begin, name string }{
 	{"ERR Client sent AUTH, but no password is set", whyAuth},
 }
 
-// nameOfReply is the name of the trouble in an error reply; empty for a fault of the
+// nameOfReply returns the name of the trouble in an error reply; empty for a fault of the
 // script.
 func nameOfReply(reply redis.Error) string {
 	text := reply.Error()
@@ -355,7 +355,7 @@ func nameOfReply(reply redis.Error) string {
 }
 
 // insideScript reports whether a command inside a script was refused, and not the
-// script as a whole. What the script wrote before stays.
+// script as a whole. What the script wrote before that command stays.
 func insideScript(reply redis.Error) bool {
 	if _, item := reply.(itemError); item {
 		return true
@@ -369,8 +369,8 @@ type tlsFailed struct{ err error }
 func (f *tlsFailed) Error() string { return fmt.Sprintf("tls: %v", f.err) }
 func (f *tlsFailed) Unwrap() error { return f.err }
 
-// nameOfWay is the name of the trouble with a connection, by the step in which it came.
-func nameOfWay(step string, err error) string {
+// nameOfStep returns the name of the trouble with a connection, by the step that failed.
+func nameOfStep(step string, err error) string {
 	var shake *tlsFailed
 	var host *net.DNSError
 	var op *net.OpError
@@ -411,8 +411,8 @@ func untrusted(err error) bool {
 	return errors.As(err, &seen) || errors.As(err, &authority) || errors.As(err, &name)
 }
 
-// isAlert reports whether the server ended TLS with an alert. A server that misses our
-// certificate sends it after the handshake.
+// isAlert reports whether the server ended TLS with an alert. A server that requires a
+// certificate of the client and got none sends the alert after the handshake.
 func isAlert(err error) bool {
 	var op *net.OpError
 	return errors.As(err, &op) && op.Op == "remote error"

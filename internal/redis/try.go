@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// EvalSHA is the command that runs a script. Connections look for it in what they
-// send, so that it is written in no other way.
+// EvalSHA is the command that runs a script. Connections search for this text in what they
+// write, so that all code must spell it in this way.
 const EvalSHA = "evalsha"
 
 // Try is one run of a script: what is sent, how it is sent, and how the last try ended.
@@ -15,47 +15,48 @@ const EvalSHA = "evalsha"
 // goroutine.
 type Try struct {
 	// Args are EvalSHA, the script's SHA, the count of its keys, the keys and the
-	// other arguments; texts and numbers may be pointers. The first key is what it is routed
-	// by.
+	// other arguments; texts and numbers may be pointers. The first key decides which node
+	// it goes to.
 	Args []any
 	// Many is the SHA of the script's form for many items, which takes the keys of all items,
 	// then what AppendColumns makes of their arguments, and returns the list of their replies;
-	// a text in place of one is an error. Tries with it that wait for one server are sent
-	// together. Empty = the script has no such form.
+	// a text in place of a reply is an error. Tries with the same form that wait for one server
+	// are sent together. Empty = the script has no such form.
 	Many string
 	// Takes is how long one item keeps the server busy, as measured.
 	Takes time.Duration
 	// Script is the name of the script, a label of metrics.
 	Script string
 	// Runs returns the commands that the script runs, in capitals. It is called only
-	// while the user is denied some; a script that runs one of those is not sent.
+	// while Redis denies the user some commands; a script that runs one of those is not sent.
 	Runs func() []string
-	// Replicas is how many replicas Send waits for after an answer, for at most Wait
+	// Replicas is how many replicas Send waits for after a reply, for at most Wait
 	// and not longer than its context. An embedded store has none and does not wait.
 	Replicas int
 	Wait     time.Duration
 
-	// Tries is how often it was sent, Sent when that was last.
+	// Tries is how often it was sent, Sent when it was sent last.
 	Tries int
 	Sent  time.Time
-	// Reply is the answer. Acked is how many replicas have what was written; 0 if that
-	// is not known.
+	// Reply is the reply of Redis. Acked is how many replicas have acknowledged the write; 0 if
+	// that is not known.
 	Reply any
 	Acked int
 	// Failure is how the last try ended.
 	Failure Failure
-	// Again is set by Exchange: another try makes sense.
+	// Again is set by Exchange if another try may succeed.
 	Again bool
 
 	node  *node
-	ask   bool                   // the next try goes where ASK sent it
-	loads uint64                 // of scripts, before the last try
+	ask   bool                   // the next try goes to the node that ASK named
+	loads uint64                 // the node's count of loads of scripts before the last try
 	known bool                   // before the last try the node was known to refuse
-	on    atomic.Pointer[queued] // where it is while it is submitted
-	turn  Turn                   // its place among the calls before and behind it; nil = it has none
+	on    atomic.Pointer[queued] // its entry in the queue of its node while it is submitted
+	turn  Turn                   // nil = it has none
 }
 
-// key is the key that the try is routed by; a command that runs no script has none.
+// key returns the key that decides which node the try goes to; a command that runs no
+// script has none.
 func (t *Try) key() string {
 	if len(t.Args) > 3 {
 		if n, _ := t.Args[2].(int); n > 0 {
@@ -65,7 +66,7 @@ func (t *Try) key() string {
 	return ""
 }
 
-// TextOf is the text of an argument, which may be a pointer to it.
+// TextOf returns the text of an argument, which may be a pointer to it.
 func TextOf(arg any) string {
 	if p, ok := arg.(*string); ok {
 		return *p
@@ -75,9 +76,9 @@ func TextOf(arg any) string {
 }
 
 // Route finds the node for the next try and waits until calls may go there. If it
-// returns false, Failure says why. While the node is known to be down it fails at once,
-// unless patient is set, which is for calls that were under way when the outage came.
-// Before the first probe has ended every call waits.
+// returns false, Failure has the reason. While the node is known to be down it fails at
+// once, unless patient is set, which is for calls that were under way when the outage
+// began. Before the first probe has ended every call waits.
 func (s *Store) Route(ctx context.Context, t *Try, patient bool) bool {
 	if t.ask {
 		return true
@@ -88,7 +89,7 @@ func (s *Store) Route(ctx context.Context, t *Try, patient bool) bool {
 	return err == nil
 }
 
-// route is Route for a key. It never dials and never asks for the slots.
+// route is Route for a key. It never dials and never asks a cluster for its slots.
 func (s *Store) route(ctx context.Context, key string, patient bool) (*node, error) {
 	for {
 		n := s.only
@@ -115,8 +116,8 @@ func (s *Store) route(ctx context.Context, key string, patient bool) (*node, err
 	}
 }
 
-// Send sends the try once to the node that Route found, and sets Failure, and Reply if
-// it was answered.
+// Send sends the try once to the node that Route found. It sets Failure, and Reply if
+// Redis replied.
 func (t *Try) Send(ctx context.Context) { t.Failure = t.send(ctx) }
 
 func (t *Try) send(ctx context.Context) Failure {
@@ -142,15 +143,15 @@ func (t *Try) send(ctx context.Context) Failure {
 	return f
 }
 
-// ended takes the reply or the error of a try, records it, and has the probe look if the
-// error says something about Redis.
+// ended records the reply or the error of a try, and starts a probe if the error may mean
+// that Redis is down or refuses.
 func (t *Try) ended(ctx context.Context, reply any, err error) Failure {
 	n := t.node
 	f := n.judge(err)
 	f.Known = t.known
 	switch over := ctx.Err() != nil; {
 	case f.Verdict == Ended && !over:
-		f.Verdict = NotRun // a limit of the pool's own, not the caller's
+		f.Verdict = NotRun // a limit of the pool ended it, not the caller's context
 	case over && f.at("write"):
 		f.Verdict = Ended
 	}
@@ -159,14 +160,14 @@ func (t *Try) ended(ctx context.Context, reply any, err error) Failure {
 		t.Reply = reply
 		return f
 	}
-	// A reply that the caller's own deadline cut off says nothing about Redis.
+	// A lost reply means nothing about Redis if the caller's own deadline ended the wait.
 	if ctx.Err() == nil && f.suspect() && (!t.known || !f.Refused()) {
 		n.look()
 	}
 	return f
 }
 
-// transmit sends the command the way that this try needs.
+// transmit sends the command by asking, sticky or send, as this try requires.
 func (t *Try) transmit(ctx context.Context) (reply any, err error) {
 	switch {
 	case t.ask:
@@ -181,7 +182,7 @@ func (t *Try) transmit(ctx context.Context) (reply any, err error) {
 func (t *Try) waits(s *Store) bool { return t.Replicas > 0 && s.topology != Embedded }
 
 // await waits for the try's turn. A try that failed before, or that is not sent through
-// the node's pipeline, goes when all calls ahead have ended.
+// the node's pipeline, waits until all calls ahead have ended.
 func (t *Try) await(ctx context.Context) error {
 	switch {
 	case t.turn == nil:
@@ -193,29 +194,29 @@ func (t *Try) await(ctx context.Context) error {
 	}
 }
 
-// Next says when another try makes sense.
+// Next is when to send another try.
 type Next uint8
 
-// The answers of Recover.
+// The results of Recover.
 const (
 	Later  Next = iota // after a pause
 	Soon               // at once a few times, then after a pause: it may fail the same way for ever
 	AtOnce             // at once
 )
 
-// Recover does what the failure of the last try calls for, before another try: it loads
-// the scripts, follows a redirection, or asks for the slots. Call Route next.
+// Recover does what the failure of the last try requires before another try: it loads
+// the scripts, follows a redirection, or asks a cluster for its slots. Call Route next.
 func (t *Try) Recover(ctx context.Context) Next {
 	f, n := t.Failure, t.node
 	ring := n.of.ring
 	t.ask = false
 	switch {
 	case f.Why == whyNoScript:
-		// Its own failure shows in the next try.
+		// If the load fails, the next try fails too and has the reason.
 		_ = n.reload(ctx, t.loads)
 		return Soon
 	case f.Why == whyCrossSlot:
-		return Soon // it goes apart from other tags now
+		return Soon // from now on runs have items of one tag only
 	case f.Why == whyBehind:
 		return AtOnce // it waits for the call ahead, however long
 	case f.Why == whyAsk && ring != nil:
@@ -233,9 +234,9 @@ func (t *Try) Recover(ctx context.Context) Next {
 	return Later
 }
 
-// Settled waits after a refusal until the probe has looked and, if the node refuses,
-// until it stops refusing. It returns false if ctx ended first. So a thousand calls
-// that are refused at once cause one probe and not a thousand tries.
+// Settled waits after a refusal until a probe has ended and, if the node refuses, until
+// it stops refusing. It returns false if ctx ended first. So a thousand calls that are
+// refused at the same time cause one probe and not a thousand tries.
 func (t *Try) Settled(ctx context.Context) bool {
 	n := t.node
 	looked := n.round.Load().over
@@ -243,7 +244,7 @@ func (t *Try) Settled(ctx context.Context) bool {
 		n.look()
 		select {
 		case <-looked:
-		case <-n.ctx.Done(): // the probe looks no more
+		case <-n.ctx.Done(): // the probe has ended
 			return false
 		case <-ctx.Done():
 			return false

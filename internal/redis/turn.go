@@ -8,7 +8,7 @@ import (
 // Turn is the position of a call among calls that have to take effect in the order in
 // which they came. Redis executes the commands of one connection in order, and the
 // pipeline of a node sends them in the order of submission, batch by batch. So it is
-// enough to submit a call after the one ahead of it; no call waits for the answer of
+// enough to submit a call after the one ahead of it; no call waits for the reply to
 // another as long as no try fails.
 //
 // Its methods may be called from any goroutine, and do nothing once the call has ended.
@@ -22,7 +22,7 @@ type Turn interface {
 	Failed()
 	// Behind reports whether the call ahead failed and has not ended.
 	Behind() bool
-	// Answered says that Redis has answered the first script of the call.
+	// Answered is called when Redis has replied to the first script of the call.
 	Answered()
 }
 
@@ -38,7 +38,7 @@ func turnOf(ctx context.Context) Turn {
 	return t
 }
 
-// PassOn lets the calls behind go on, as an answer to the call's first script does.
+// PassOn lets the calls behind continue, as the reply to the call's first script does.
 func PassOn(ctx context.Context) {
 	if t := turnOf(ctx); t != nil {
 		t.Answered()

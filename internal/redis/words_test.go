@@ -11,7 +11,7 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/redis"
 )
 
-func TestAWriteThatFailsTellsWhatTheServerSaidBeforeItHungUp(t *testing.T) {
+func TestAFailedWriteReturnsTheErrorThatTheServerSentBeforeItClosed(t *testing.T) {
 	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -31,7 +31,7 @@ func TestAWriteThatFailsTellsWhatTheServerSaidBeforeItHungUp(t *testing.T) {
 	require.NoError(t, err)
 	c := redis.Tracked(raw)
 	defer func() { require.NoError(t, c.Close()) }()
-	for err == nil { // the first may leave before the answer that nobody is there
+	for err == nil { // the first write may succeed before the reset of the connection arrives
 		_, err = c.Write([]byte("*1\r\n$4\r\nping\r\n"))
 	}
 	require.ErrorContains(t, err, denied)

@@ -15,20 +15,20 @@ import (
 const (
 	masters = 3
 	slots   = 16384
-	// nodeTimeout in ms is long enough for a busy machine not to look like a
-	// dead node, and short enough for tests to await a failover.
+	// nodeTimeout in ms is long enough that a node on a busy machine does not count
+	// as down, and short enough for tests to wait for a failover.
 	nodeTimeout = "2000"
-	// votes is how long Redis counts those that a node once got: twice the node
-	// timeout. One that won, was made a replica again, and then loses its master
-	// within that time takes itself for elected, under an old epoch that nobody
-	// follows (redis/redis#8753). Starting it anew instead would leave its shard
-	// with an empty replica for a while, which chaos then promotes.
+	// votes is how long a node counts the votes that it got: twice the node timeout.
+	// A node that won an election, became a replica again, and then loses its master
+	// within that time considers itself elected, under an old epoch that no other
+	// node accepts (redis/redis#8753). To restart it instead would leave its shard
+	// with an empty replica for a while, which chaos could then promote.
 	votes = 4 * time.Second
 )
 
-// Cluster is a Redis Cluster of one test: three masters with a replica each. It
-// serves what it can while a shard is down. Its methods are for one goroutine
-// at a time.
+// Cluster is a Redis Cluster of one test: three masters with a replica each.
+// While a shard is down, it serves the slots of the others. Its methods are for
+// one goroutine at a time.
 type Cluster struct {
 	serverSet
 	elected time.Time // when the last orderly failover had ended
@@ -71,18 +71,18 @@ func (c *Cluster) Client(t testing.TB) *redis.ClusterClient {
 }
 
 // KillMaster kills (-9) the master that serves a key, once its replica is in
-// sync, and returns at once; the replica takes over some seconds later, without what was not replicated yet.
-// Restart starts it again, empty, on its old port.
+// sync, and returns at once. The replica takes over some seconds later, without the writes that were not
+// replicated yet. Restart starts the killed server again, empty, on its old port.
 func (c *Cluster) KillMaster(key string) (restart func()) {
 	c.t.Helper()
 	n := c.master(key)
-	c.replica(n) // one that is still joining would never take over
+	c.replica(n) // a replica that is still joining would never take over
 	c.must(until("old votes to lapse", func() bool { return time.Since(c.elected) > votes }))
 	n.kill()
 	return c.restarter(n)
 }
 
-// replica is the one of a master, in sync.
+// replica returns the replica of a master, once it is in sync.
 func (c *Cluster) replica(master *node) (replica *node) {
 	c.t.Helper()
 	id := master.myself()[0]
@@ -99,13 +99,13 @@ func (c *Cluster) replica(master *node) (replica *node) {
 	return replica
 }
 
-// Failover makes the replica of a key's master the master, in order, and
-// returns when it is.
+// Failover makes the replica of a key's master the master by CLUSTER FAILOVER,
+// which loses no write, and returns when it is the master.
 func (c *Cluster) Failover(key string) {
 	c.t.Helper()
 	slot, old := c.slot(key), c.master(key)
 	replica := c.replica(old)
-	// A vote may be lost to another election; asking again is the remedy.
+	// A node may lose votes to another election, so the command is repeated.
 	asked := 0
 	c.must(until("an orderly failover", func() bool {
 		if asked%50 == 0 {
@@ -117,7 +117,7 @@ func (c *Cluster) Failover(key string) {
 	c.elected = time.Now()
 }
 
-// Master is the address of the master that serves a key.
+// Master returns the address of the master that serves a key.
 func (c *Cluster) Master(key string) string {
 	c.t.Helper()
 	return c.master(key).addr
@@ -137,10 +137,11 @@ func (c *Cluster) master(key string) (owner *node) {
 	c.t.Helper()
 	slot := c.slot(key)
 	c.must(until("a master for a slot", func() bool {
-		// One that was failed over learns it late; the higher epoch is the newer.
+		// An old master may report itself as master for a while after a failover; the
+		// higher epoch is the newer one.
 		newest := -1
 		for _, n := range c.nodes {
-			me := n.myself() // asked once: chaos may cut off the next answer
+			me := n.myself() // called once: chaos may cut off the next reply
 			if !serves(me, slot) {
 				continue
 			}
@@ -153,8 +154,8 @@ func (c *Cluster) master(key string) (owner *node) {
 	return owner
 }
 
-// myself is what the node knows of itself: id, address, flags, master, then its
-// slots from the ninth field on.
+// myself returns the fields of the node's own line of CLUSTER NODES: id, address,
+// flags, master, and its slots from the ninth field on.
 func (n *node) myself() []string {
 	if n.run == nil {
 		return []string{""}
@@ -167,7 +168,7 @@ func (n *node) myself() []string {
 	return []string{""}
 }
 
-// serves tells whether the node thinks that it is the master of a slot.
+// serves reports whether the node considers itself the master of a slot.
 func (n *node) serves(slot int) bool { return serves(n.myself(), slot) }
 
 func serves(me []string, slot int) bool {
@@ -210,7 +211,8 @@ func (c *Cluster) launch(addr, dir string) (*process, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The bus' own choice, 10000 above, is where outgoing connections are made from.
+	// The default port of the bus, 10000 above, is in the range of ports that outgoing
+	// connections use.
 	bus := n + 1
 	return launch(addr, dir, append([]string{
 		"--cluster-enabled", "yes", "--cluster-port", strconv.Itoa(bus), "--cluster-node-timeout", nodeTimeout,
@@ -219,7 +221,7 @@ func (c *Cluster) launch(addr, dir string) (*process, error) {
 	}, c.args(addr)...))
 }
 
-// join introduces the nodes, and then makes the first three the masters.
+// join makes the nodes meet, and then makes the first three the masters.
 func (c *Cluster) join() error {
 	first := c.nodes[0]
 	for i, n := range c.nodes {
@@ -254,8 +256,8 @@ func (c *Cluster) join() error {
 	return nil
 }
 
-// whole tells whether every node serves and knows all the others, and every
-// replica has its master's data.
+// whole reports whether every node serves and has all the others in its list, and
+// every replica has its master's data.
 func (c *Cluster) whole() bool {
 	for i, n := range c.nodes {
 		info := n.info("cluster", "info")

@@ -23,8 +23,8 @@ const containerStart = 60 * time.Second
 // startContainer runs a local image; it pulls nothing, so that tests neither
 // need a registry nor wait for one.
 func startContainer(image string) (b backend, err error) {
-	// testcontainers believes that it runs inside a container where /.dockerenv
-	// exists, and would dial the gateway; its reaper's image would be pulled.
+	// If /.dockerenv exists, testcontainers assumes that it runs inside a container and
+	// would dial the gateway. The image of its reaper would be pulled.
 	for name, value := range map[string]string{
 		"TESTCONTAINERS_HOST_OVERRIDE": "127.0.0.1",
 		"TESTCONTAINERS_RYUK_DISABLED": "true",
@@ -35,7 +35,7 @@ func startContainer(image string) (b backend, err error) {
 			}
 		}
 	}
-	// It panics where it finds no engine at all.
+	// It panics if it finds no engine at all.
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("container: no Docker engine answers (start one, or unset $%s): %v", EnvMode, p)
@@ -43,7 +43,7 @@ func startContainer(image string) (b backend, err error) {
 	}()
 	ctx, cancel := context.WithTimeout(context.Background(), containerStart)
 	defer cancel()
-	// Its banner of a dozen lines would drown the one that says which Redis is used.
+	// Its banner of a dozen lines would hide the line that names the Redis in use.
 	quiet := log.New(io.Discard, "", 0)
 	tclog.SetDefault(quiet)
 	provider, err := testcontainers.NewDockerProvider(testcontainers.Generic2DockerOptions(testcontainers.WithLogger(quiet))...)

@@ -41,7 +41,7 @@ func startShared() (backend, error) {
 type process struct {
 	addr string
 	os   *os.Process
-	done chan struct{} // closed when the process is gone
+	done chan struct{} // closed when the process has ended
 }
 
 func startOnFreePort(dir string, args []string) (*process, error) {
@@ -49,7 +49,7 @@ func startOnFreePort(dir string, args []string) (*process, error) {
 }
 
 // onFreePort picks ports below the range that outgoing connections use, so that
-// a stopped server finds its port free again.
+// the port of a stopped server is still free when it is restarted.
 func onFreePort(start func(addr string) (*process, error)) (*process, error) {
 	const lowest, count, tries = 20000, 12000, 20
 	var last error
@@ -72,7 +72,7 @@ func onFreePort(start func(addr string) (*process, error)) (*process, error) {
 
 var errPortTaken = errors.New("the port is taken")
 
-// launch starts a store, and returns when it takes connections or has ended.
+// launch starts a store, and returns when it accepts connections or has ended.
 func launch(addr, dir string, args []string) (*process, error) {
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil {
@@ -178,7 +178,7 @@ func (s *Server) Client(t testing.TB) *redis.Client {
 	return client(t, s.URL())
 }
 
-// Stop kills the process, with all that was stored, and returns when it is gone.
+// Stop kills the process, which loses all data, and returns when it has ended.
 func (s *Server) Stop() {
 	if s.run != nil {
 		s.run.kill()
@@ -197,10 +197,10 @@ func (s *Server) Restart() {
 	s.run = p
 }
 
-// Pause stops the server's clockwork: connections stay open, nothing answers.
+// Pause stops the process (SIGSTOP): connections stay open, and it does not reply.
 func (s *Server) Pause() { s.signal(syscall.SIGSTOP) }
 
-// Resume lets a paused server go on with what was sent meanwhile.
+// Resume lets a paused server continue. It executes the commands that were sent meanwhile.
 func (s *Server) Resume() { s.signal(syscall.SIGCONT) }
 
 func (s *Server) signal(sig syscall.Signal) {

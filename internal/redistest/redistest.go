@@ -1,10 +1,10 @@
 // Package redistest gives tests a real Redis: $COXSWAIN_TEST_REDIS, else a
-// container, else a redis-server process of its own. It says which one was used.
+// container, else a redis-server process of its own. It prints which one is used.
 // $COXSWAIN_TEST_REDIS_MODE=container or process allows only that one.
 //
 // Its invariant: tests share servers by key prefix and never flush one that
-// they did not start. Everything it starts listens on 127.0.0.1 only and is gone
-// when the test binary is.
+// they did not start. Everything it starts listens on 127.0.0.1 only and ends with
+// the test binary.
 package redistest
 
 import (
@@ -21,9 +21,9 @@ import (
 	"go.uber.org/goleak"
 )
 
-// What the environment may say.
+// The environment variables.
 const (
-	// EnvURL is the redis:// address of a server to use instead of an own one.
+	// EnvURL is the redis:// address of a server to use instead of starting one.
 	EnvURL = "COXSWAIN_TEST_REDIS"
 	// EnvMode is container or process: only that one, or the tests fail.
 	EnvMode = "COXSWAIN_TEST_REDIS_MODE"
@@ -31,7 +31,7 @@ const (
 	EnvImage = "COXSWAIN_TEST_REDIS_IMAGE"
 )
 
-// embedded is Embedded of internal/redis, which cannot be imported: its own tests use this package.
+// embedded is Embedded of internal/redis, which this package cannot import, since its tests use this package.
 const embedded = "embedded"
 
 // backend is a running server of the whole test binary.
@@ -42,7 +42,7 @@ type backend struct {
 	stop func() error
 }
 
-// shared is the server that URL answers, started once by whoever asks first.
+// shared is the server that URL returns. The first call of URL starts it.
 var shared struct {
 	once sync.Once
 	backend
@@ -50,7 +50,7 @@ var shared struct {
 }
 
 // URL returns the shared server of this test binary, started on first use and
-// ended by Main. It fails the test when no Redis can be had, saying how to get one.
+// ended by Main. If there is no Redis, it fails the test with an error that has the remedy.
 func URL(t testing.TB) string {
 	t.Helper()
 	shared.once.Do(func() {
@@ -110,7 +110,7 @@ func Prefix(t testing.TB) string {
 }
 
 // Client returns a plain client of the shared server, closed with the test. It
-// looks at what is stored; the code under test has its own.
+// is for looking at what is stored; the code under test has a client of its own.
 func Client(t testing.TB) *redis.Client {
 	t.Helper()
 	return client(t, URL(t))
@@ -141,8 +141,8 @@ func Stores(t *testing.T, test func(t *testing.T, url string)) {
 }
 
 // Main runs the tests, ends what URL started, and checks for leaked goroutines.
-// Use it in TestMain of every package whose tests use Redis. Leaks that are
-// somebody else's are named by options.
+// Use it in TestMain of every package whose tests use Redis. Options exclude leaks of
+// other packages.
 func Main(m *testing.M, options ...goleak.Option) {
 	code := m.Run()
 	stopTopologies()
@@ -152,7 +152,7 @@ func Main(m *testing.M, options ...goleak.Option) {
 			code = max(code, 1)
 		}
 	}
-	// After a failure the leaks are those of the test that did not clean up.
+	// After a failure leaks are expected, since the failed test may not have cleaned up.
 	if code == 0 {
 		if err := goleak.Find(options...); err != nil {
 			fmt.Fprintf(os.Stderr, "redistest: %v\n", err)
@@ -162,7 +162,7 @@ func Main(m *testing.M, options ...goleak.Option) {
 	os.Exit(code)
 }
 
-// answers asks a server for PONG once.
+// answers pings a server once.
 func answers(ctx context.Context, url string) error {
 	opt, err := redis.ParseURL(url)
 	if err != nil {
@@ -174,13 +174,13 @@ func answers(ctx context.Context, url string) error {
 	return c.Ping(ctx).Err()
 }
 
-// Stored is a hash where it is kept.
+// Stored is a hash in Redis.
 type Stored struct {
 	Store *redis.Client
 	Key   string
 }
 
-// Field is what it has under that name, empty if there is none.
+// Field returns the value of a field, empty if there is none.
 func (s Stored) Field(name string) string {
 	return s.Store.HGet(context.Background(), s.Key, name).Val()
 }

@@ -135,7 +135,7 @@ func TestStartReportsWhyRedisEnded(t *testing.T) {
 	require.Contains(t, rec.said, "no-such-option")
 }
 
-// recorder is a TB whose Fatalf says instead of failing.
+// recorder is a TB whose Fatalf records the message instead of failing.
 type recorder struct {
 	testing.TB
 	said string

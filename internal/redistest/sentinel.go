@@ -52,10 +52,10 @@ func (s *Sentinel) URL() string {
 	return s.scheme("+sentinel://") + addrs(s.nodes[stores:]) + "/" + masterName
 }
 
-// Stores are the addresses of the master and its replicas, whichever is which.
+// Stores returns the addresses of the master and its replicas, in no order of roles.
 func (s *Sentinel) Stores() []string { return strings.Split(addrs(s.nodes[:stores]), ",") }
 
-// Client returns a plain client of the present master, closed with the test; it
+// Client returns a plain client of the current master, closed with the test; it
 // does not follow a failover.
 func (s *Sentinel) Client(t testing.TB) *redis.Client {
 	t.Helper()
@@ -63,23 +63,24 @@ func (s *Sentinel) Client(t testing.TB) *redis.Client {
 }
 
 // KillMaster kills (-9) the master and returns at once; the sentinels promote a
-// replica some seconds later. Restart waits for that and starts it again, empty,
-// on its old port.
+// replica some seconds later. Restart waits for that and starts the killed server
+// again, empty, on its old port.
 func (s *Sentinel) KillMaster() (restart func()) {
 	s.t.Helper()
 	n := s.master()
 	n.kill()
 	again := s.restarter(n)
 	return func() {
-		// It comes back with the role that it was first started with. Sentinels that
-		// still name it the master believe a replica for 20 s before they elect another.
+		// The server restarts with the role that it was first started with. If it then
+		// reports to be a replica, sentinels that still name it the master wait 20 s
+		// before they elect another.
 		s.master()
 		again()
 	}
 }
 
-// Failover makes the sentinels promote a replica, and returns when it answers
-// as the master.
+// Failover makes the sentinels promote a replica, and returns when that replica
+// reports to be the master.
 func (s *Sentinel) Failover() {
 	s.t.Helper()
 	old := s.master()
@@ -94,7 +95,7 @@ func (s *Sentinel) Failover() {
 	}))
 }
 
-// master is the node that the sentinels name and that answers as one.
+// master returns the node that the sentinels name, once it reports to be the master.
 func (s *Sentinel) master() (n *node) {
 	s.t.Helper()
 	s.must(until("a master", func() bool {
@@ -104,7 +105,7 @@ func (s *Sentinel) master() (n *node) {
 	return n
 }
 
-// announced is the node that most sentinels name, nil while they do not agree.
+// announced returns the node that most sentinels name, nil while they do not agree.
 func (s *Sentinel) announced() *node {
 	votes := map[string]int{}
 	for _, n := range s.nodes[stores:] {
@@ -150,8 +151,8 @@ func (s *Sentinel) start(secure bool) (err error) {
 	return until("the sentinels know each other and the replicas", s.whole)
 }
 
-// launchSentinel starts one with a configuration of its own, which it rewrites;
-// a restarted one goes on with that.
+// launchSentinel starts a sentinel with a configuration of its own, which the
+// sentinel rewrites; a restarted one uses the rewritten one.
 func (s *Sentinel) launchSentinel(addr, dir string) (*process, error) {
 	host, p, err := net.SplitHostPort(addr)
 	if err != nil {
@@ -174,8 +175,8 @@ func (s *Sentinel) launchSentinel(addr, dir string) (*process, error) {
 	return spawn(addr, "Sentinel ID is", []string{file, "--sentinel"})
 }
 
-// whole tells whether every sentinel knows the other two and both replicas, and
-// those have the master's data.
+// whole reports whether every sentinel has found the other two and both replicas,
+// and those have the master's data.
 func (s *Sentinel) whole() bool {
 	for _, n := range s.nodes[1:stores] {
 		if n.role() != "slave" {

@@ -23,13 +23,13 @@ import (
 type Certificates struct {
 	// CA, Cert and Key are the authority, and a client's certificate and key.
 	CA, Cert, Key string
-	// Other is the file of an authority that has signed nothing here.
+	// Other is the file of an authority that has signed none of these certificates.
 	Other string
 
 	server, serverKey string
 }
 
-// ServerName is what the certificates are made out to, beside 127.0.0.1.
+// ServerName is the name in the certificates, beside 127.0.0.1.
 const ServerName = "redis.test"
 
 // newCertificates writes them into dir.
@@ -55,9 +55,9 @@ func newCertificates(dir string) (*Certificates, error) {
 	return c, nil
 }
 
-// args make a server on addr speak TLS only, to clients, replicas and the other
-// nodes of a cluster, and ask each for a certificate. Without certificates there
-// are none.
+// args returns the arguments with which a server on addr speaks only TLS, to clients,
+// replicas and the other nodes of a cluster, and requires a certificate of each. Without
+// certificates there are no arguments.
 func (c *Certificates) args(addr string) []string {
 	if c == nil {
 		return nil
@@ -68,10 +68,10 @@ func (c *Certificates) args(addr string) []string {
 	}
 }
 
-// config is that of a client; nil without certificates, which means plain.
+// config returns the TLS configuration of a client; nil without certificates, which means no TLS.
 func (c *Certificates) config() (*tls.Config, error) {
 	if c == nil {
-		return nil, nil //nolint:nilnil // what go-redis takes for plain
+		return nil, nil //nolint:nilnil // go-redis then uses no TLS
 	}
 	pair, err := tls.LoadX509KeyPair(c.Cert, c.Key)
 	if err != nil {
@@ -86,7 +86,7 @@ func (c *Certificates) config() (*tls.Config, error) {
 	return &tls.Config{RootCAs: roots, Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}, nil
 }
 
-// Config is what a plain client needs to reach the servers.
+// Config returns the TLS configuration with which a client reaches the servers.
 func (c *Certificates) Config(t testing.TB) *tls.Config {
 	t.Helper()
 	conf, err := c.config()
@@ -96,7 +96,7 @@ func (c *Certificates) Config(t testing.TB) *tls.Config {
 	return conf
 }
 
-// NewCertificates are some for a server that is no Redis.
+// NewCertificates makes certificates for a server that is not a Redis.
 func NewCertificates(t testing.TB) *Certificates {
 	t.Helper()
 	c, err := newCertificates(t.TempDir())
@@ -106,7 +106,7 @@ func NewCertificates(t testing.TB) *Certificates {
 	return c
 }
 
-// Server is what such a server needs.
+// Server returns the TLS configuration of such a server.
 func (c *Certificates) Server(t testing.TB) *tls.Config {
 	t.Helper()
 	pair, err := tls.LoadX509KeyPair(c.server, c.serverKey)

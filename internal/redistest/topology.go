@@ -26,7 +26,7 @@ func Topologies(t *testing.T, test func(t *testing.T, url string)) {
 	t.Run("sentinel", func(t *testing.T) { test(t, sharedSentinel.url(t)) })
 }
 
-// SharedCluster is the URL of the cluster that Topologies uses.
+// SharedCluster returns the URL of the cluster that Topologies uses.
 func SharedCluster(t testing.TB) string {
 	t.Helper()
 	return sharedCluster.url(t)
@@ -108,7 +108,7 @@ func (n *node) restart() error {
 	return nil
 }
 
-// do asks the node one command over a connection of its own.
+// do runs one command on the node, over a connection of its own.
 func (n *node) do(args ...any) (any, error) {
 	conf, err := n.certs.config()
 	if err != nil {
@@ -119,7 +119,7 @@ func (n *node) do(args ...any) (any, error) {
 	return c.Do(context.Background(), args...).Result()
 }
 
-// info asks the node for lines of text.
+// info runs a command on the node whose reply is lines of text.
 func (n *node) info(args ...any) string {
 	reply, err := n.do(args...)
 	if err != nil {
@@ -129,8 +129,8 @@ func (n *node) info(args ...any) string {
 	return text
 }
 
-// role is master or slave, or empty when the node does not answer. A replica
-// that has not all of its master's data yet has no role either.
+// role returns master or slave, or an empty text if the node does not reply or is a
+// replica that does not have all of its master's data yet.
 func (n *node) role() string {
 	info := n.info("info", "replication")
 	switch {
@@ -147,10 +147,10 @@ type serverSet struct {
 	t             testing.TB // nil when shared
 	dir           string
 	nodes         []*node
-	*Certificates // nil where the servers are plain
+	*Certificates // nil if the servers do not use TLS
 }
 
-// prepare makes the set's folder and, where it is to be secure, its certificates.
+// prepare makes the set's folder and, if it uses TLS, its certificates.
 func (s *serverSet) prepare(secure bool) (err error) {
 	if s.dir, err = os.MkdirTemp("", "redistest"); err == nil && secure {
 		s.Certificates, err = newCertificates(s.dir)
@@ -192,7 +192,7 @@ func (s *serverSet) must(err error) {
 	}
 }
 
-// states is what each server says of itself, for a change that never came.
+// states returns what each server reports about itself, for the error of a change that did not happen.
 func (s *serverSet) states() string {
 	var b strings.Builder
 	for _, n := range s.nodes {
@@ -201,7 +201,7 @@ func (s *serverSet) states() string {
 	return b.String()
 }
 
-// restarter is what a Kill returns.
+// restarter returns the Restart function of KillMaster, which starts a killed server again.
 func (s *serverSet) restarter(n *node) func() {
 	return func() { s.must(n.restart()) }
 }
@@ -215,11 +215,11 @@ func addrs(nodes []*node) string {
 	return strings.Join(list, ",")
 }
 
-// patience bounds what a set of servers may need for a change, on a machine that
-// does ten other things too; it decides nothing.
+// patience bounds how long a test waits for a change of a set of servers. It is long,
+// for a busy machine; no test depends on it.
 const patience = 5 * time.Minute
 
-// until asks again and again whether a change has come.
+// until waits until a change has happened.
 func until(what string, done func() bool) error {
 	end := time.After(patience)
 	for {

@@ -1,9 +1,9 @@
-// Package redisurl reads the address of a Redis.
+// Package redisurl parses the address of a Redis.
 //
-// Its invariant: an error never quotes what may be part of a password, since one
-// with an unescaped character ends up in any part of the address. It says what is
-// wrong and then the remedy, and is put after the name of whatever holds the
-// address. It does not look names up and knows no setting beside the address.
+// Its invariant: an error never quotes text that may be part of a password, since a
+// password with an unescaped character may end up in any part of the address. The
+// error is what is wrong and then the remedy, and callers put the name of the
+// setting before it. The package does not resolve names and reads no other setting.
 package redisurl
 
 import (
@@ -26,21 +26,21 @@ const (
 	Cluster    = "cluster"
 )
 
-// URL is what an address says.
+// URL is a parsed address.
 type URL struct {
 	Topology string // standalone, sentinel, cluster or embedded
 	Network  string // tcp or unix
 	// Addrs are host:port, or the path of the socket; the seeds of a cluster, or
 	// the sentinels.
 	Addrs              []string
-	Master             string // the sentinels' name of it
+	Master             string // the name that the sentinels have for the master
 	Secure             bool   // over TLS
 	Username, Password string
 	HasPassword        bool
 	DB                 int
 }
 
-// String is what people are shown: no credentials.
+// String returns the address without credentials, for people.
 func (u URL) String() string {
 	list := strings.Join(u.Addrs, ",")
 	if u.Master != "" {
@@ -55,7 +55,7 @@ const (
 	encode = "percent-encode what is special in the user and the password: / as %2F, ? as %3F, # as %23, @ as %40, % as %25, a space as %20"
 )
 
-// Parse reads an address.
+// Parse parses an address.
 func Parse(text string) (URL, error) {
 	if text == Embedded {
 		return URL{Topology: Embedded, Addrs: []string{"in this process"}}, nil
@@ -96,8 +96,8 @@ func Parse(text string) (URL, error) {
 	return u, nil
 }
 
-// split takes the login off, and returns the hosts, of which there may be more
-// than package url takes, and what comes after them.
+// split removes the login, and returns the hosts, of which there may be several,
+// which package url does not accept, and the part after them.
 func (u *URL) split(rest string) (hosts string, tail *url.URL, err error) {
 	if strings.ContainsFunc(rest, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }) {
 		return "", nil, errors.New("has a space, a line break or a control character; remove it, or " + encode)
@@ -125,8 +125,8 @@ func (u *URL) split(rest string) (hosts string, tail *url.URL, err error) {
 	return hosts, tail, nil
 }
 
-// socket takes the path of a socket; its database is an option, since the path
-// has no end that could be told from it.
+// socket parses the path of a socket. The database is an option, since after a path
+// it could not be distinguished from the path.
 func (u *URL) socket(hosts string, tail *url.URL) error {
 	u.Addrs = []string{tail.Path}
 	query := tail.Query()
@@ -168,7 +168,7 @@ func (u *URL) servers(hosts string, tail *url.URL) error {
 	return u.database(path)
 }
 
-// server takes one host, with or without its port.
+// server parses one host, with or without its port.
 func (u *URL) server(h string) error {
 	with, err := url.Parse("x://" + h)
 	switch {

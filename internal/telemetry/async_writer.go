@@ -7,18 +7,18 @@ import (
 	"time"
 )
 
-// maxKeptLog is how many bytes of lines are kept for a reader that is slow.
+// maxKeptLog is how many bytes of lines are kept for a slow reader.
 const maxKeptLog = 256 << 10
 
 // AsyncWriter passes lines on to a writer that may block or fail, such as a pipe
-// that nobody reads: its own Write does neither. Lines that find no room, and
-// those that the writer refuses, are dropped and counted. A log written straight
-// to stderr would stop the whole process behind the log's lock.
+// without a reader: its own Write does neither. Lines for which there is no room, and
+// lines that the writer refuses, are dropped and counted. If the log were written
+// directly to stderr, a blocked write would stop the whole process at the log's lock.
 type AsyncWriter struct {
 	to io.Writer
-	// note writes that so many lines are missing at this place. It may be nil.
+	// note writes a line about the number of lines that are missing here. It may be nil.
 	note func(dropped int64) error
-	// missing are the lines that note has not told of yet; run alone uses it.
+	// missing is the number of dropped lines that note has not reported yet; only run uses it.
 	missing int64
 	wake    chan struct{} // has one while there may be something to write
 	done    chan struct{} // closed when run has ended
@@ -27,7 +27,7 @@ type AsyncWriter struct {
 	waiting []byte
 	full    int64 // lines that were dropped since waiting was full
 	closed  bool
-	// dropped are all lines that were, until count is set and told of them.
+	// dropped is the number of all dropped lines, until count is set and called with it.
 	dropped int64
 	count   func(int64)
 }
@@ -45,8 +45,8 @@ func newAsyncWriter(to io.Writer, note func(int64) error) *AsyncWriter {
 func (w *AsyncWriter) Write(lines []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	// After the first that found no room none is kept, however short, so that
-	// all that are missing are missing at one place.
+	// After the first line for which there is no room, all lines are dropped, also short
+	// ones, so that all missing lines are missing at one place.
 	if w.closed || w.full > 0 || len(w.waiting)+len(lines) > maxKeptLog {
 		n := int64(bytes.Count(lines, []byte("\n")))
 		w.full += n
@@ -75,8 +75,8 @@ func (w *AsyncWriter) drop(n int64) {
 	w.count(n)
 }
 
-// CountDropped has count told of every line that is dropped, at once of those
-// that were before. It must not block.
+// CountDropped calls count with the number of dropped lines whenever lines are dropped,
+// and at once for those that were dropped before. count must not block.
 func (w *AsyncWriter) CountDropped(count func(n int64)) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -87,7 +87,7 @@ func (w *AsyncWriter) CountDropped(count func(n int64)) {
 	}
 }
 
-// run writes what waits, until Close.
+// run writes the waiting lines, until Close.
 func (w *AsyncWriter) run() {
 	defer close(w.done)
 	var spare []byte
@@ -121,7 +121,7 @@ func (w *AsyncWriter) pass(line []byte) {
 	w.mu.Unlock()
 }
 
-// tell writes the note about dropped lines, and reports whether none is due any more.
+// tell writes the note about dropped lines, and reports whether no note is due any more.
 func (w *AsyncWriter) tell() bool {
 	if w.missing == 0 || w.note == nil {
 		return true
@@ -133,9 +133,9 @@ func (w *AsyncWriter) tell() bool {
 	return true
 }
 
-// Close writes what waits, within a time: a writer that blocks for longer is left
-// behind, since nothing can end a write to it. Later lines are dropped. It may be
-// called again, with more time.
+// Close writes the waiting lines, within a time. It does not wait for a writer that
+// blocks for longer, since nothing can end a write to it. Later lines are dropped. Close
+// may be called again, with more time.
 func (w *AsyncWriter) Close(within time.Duration) {
 	w.mu.Lock()
 	w.closed = true

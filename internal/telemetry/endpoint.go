@@ -19,12 +19,12 @@ const Check = "telemetry"
 var signals = []string{"TRACES", "METRICS"}
 
 // endpoint finds the OTLP endpoint of a signal: its address, host:port, and the variable that names it. The address is empty
-// where nothing is exported over OTLP, or where gRPC resolves the target, as it does dns:///collector:4317. The problem is
-// that of an endpoint to which the SDK cannot export: it takes localhost:4318 for a URL whose scheme is localhost, logs
+// if nothing is exported over OTLP, or if gRPC resolves the target, such as dns:///collector:4317. The problem is
+// that of an endpoint to which the SDK cannot export: it parses localhost:4318 as a URL whose scheme is localhost, logs
 // nothing, and fails with the first export. Over gRPC such a target is valid.
 func endpoint(env func(string) string, signal string) (addr, name string, p *finding.Problem) {
 	if exporter := env("OTEL_" + signal + "_EXPORTER"); exporter != "" && exporter != "otlp" {
-		return "", "", nil // nobody reads it
+		return "", "", nil // the SDK does not read it
 	}
 	grpc := cmp.Or(env("OTEL_EXPORTER_OTLP_"+signal+"_PROTOCOL"), env("OTEL_EXPORTER_OTLP_PROTOCOL")) == "grpc"
 	name = "OTEL_EXPORTER_OTLP_" + signal + "_ENDPOINT"
@@ -59,8 +59,8 @@ func endpoint(env func(string) string, signal string) (addr, name string, p *fin
 	}
 }
 
-// Endpoints are the addresses, host:port, to which the environment asks to export over OTLP, and for each the variable that
-// names it. The errors are problems of those that cannot be exported to.
+// Endpoints returns the addresses, host:port, to which the environment asks to export over OTLP, each with the variable that
+// names it. The errors are the problems of endpoints to which the SDK cannot export.
 func Endpoints(env func(string) string) (addrs map[string]string, problems []error) {
 	addrs = map[string]string{}
 	for _, signal := range signals {
@@ -78,7 +78,7 @@ func Endpoints(env func(string) string) (addrs map[string]string, problems []err
 	return addrs, problems
 }
 
-// Unreached is the problem of an endpoint to which no connection could be made.
+// Unreached returns the problem of an endpoint to which no connection could be made.
 func Unreached(addr, name string, err error) *finding.Problem {
 	return &finding.Problem{
 		ID: Check, Warns: true, Err: err, Cause: fmt.Sprintf("nothing takes connections at %s, which %s names: %v", addr, name, bare(err)),
@@ -86,7 +86,7 @@ func Unreached(addr, name string, err error) *finding.Problem {
 	}
 }
 
-// bare is an error of a dial without the address.
+// bare returns an error of a dial without the address.
 func bare(err error) error {
 	var op *net.OpError
 	if errors.As(err, &op) {
@@ -95,7 +95,7 @@ func bare(err error) error {
 	return err
 }
 
-// addressed reports whether a signal's endpoint can be exported to, and tells of one that cannot.
+// addressed reports whether the SDK can export to a signal's endpoint, and logs a problem if it cannot.
 func (s *SDK) addressed(signal string) bool {
 	_, _, p := endpoint(os.Getenv, signal)
 	if p != nil {

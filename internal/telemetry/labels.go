@@ -10,8 +10,8 @@ import (
 )
 
 // maxSeries bounds the label sets kept, and the series of one metric. Labels
-// come from closed lists and configured rule names, so only a very long rule
-// file reaches it; the SDK then folds the rest into one series.
+// come from closed lists and configured rule names, so that only a very long rule
+// file reaches the bound; the SDK then combines the rest in one series.
 const maxSeries = 2000
 
 // labels keeps the attribute sets of one metric's labels, since building one
@@ -19,8 +19,8 @@ const maxSeries = 2000
 type labels struct {
 	first, second string // label names; second is empty for a metric with one label
 
-	// sets is replaced and never changed: reading it takes no lock, and a
-	// struct key costs no allocation, which sync.Map would.
+	// sets is replaced and never changed, so that reading it takes no lock. With a
+	// struct as key it does not allocate, as sync.Map would.
 	sets atomic.Pointer[map[values]options]
 	mu   sync.Mutex // guards the replacing of sets
 }

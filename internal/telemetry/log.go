@@ -21,7 +21,7 @@ const (
 	FormatText = "text"
 )
 
-// LogOptions say what the log has and how it looks.
+// LogOptions are the level and the format of the log.
 type LogOptions struct {
 	// Level is debug, info, warn or error.
 	Level string
@@ -39,7 +39,7 @@ type Log struct {
 	Format string
 }
 
-// NewLog makes a log that never blocks whoever writes to it, until Close.
+// NewLog makes a log whose writers never block, until Close.
 func NewLog(w io.Writer, o LogOptions) (*Log, error) {
 	l := &Log{Level: new(slog.LevelVar), Format: o.Format}
 	if l.Format == "" || l.Format == FormatAuto {
@@ -64,7 +64,7 @@ func NewLog(w io.Writer, o LogOptions) (*Log, error) {
 	l.AsyncWriter = newAsyncWriter(w, func(dropped int64) error {
 		r := slog.NewRecord(time.Now(), slog.LevelWarn, "lines of the log were dropped: nothing took them in time", 0)
 		r.AddAttrs(slog.Int64("lines", dropped))
-		return straight.Handle(context.Background(), r) // at every level, since worse lines may be missing
+		return straight.Handle(context.Background(), r) // also if the log's level is above warn: the missing lines may be errors
 	})
 	l.Logger = slog.New(handler(l.AsyncWriter))
 	return l, nil
@@ -77,8 +77,8 @@ func IsTerminal(stream any) bool {
 	return ok && isatty.IsTerminal(f.Fd())
 }
 
-// divert sends what OpenTelemetry says of itself to log, in place of plain
-// lines on stderr.
+// divert sends the errors and warnings of OpenTelemetry itself to log, instead of
+// plain lines on stderr.
 func divert(log *slog.Logger) *slog.Logger {
 	limited := slog.New(&quiet{to: log.Handler(), said: &said{next: make(map[slog.Level]time.Time)}})
 	otel.SetLogger(logr.FromSlogHandler(limited.Handler()))
@@ -91,7 +91,7 @@ func divert(log *slog.Logger) *slog.Logger {
 // quietFor is how long a level stays silent after a line.
 const quietFor = time.Minute
 
-// quiet passes one record a level and minute, by the records' own time.
+// quiet passes one record for each level and minute, by the times of the records.
 type quiet struct {
 	to   slog.Handler
 	said *said

@@ -8,7 +8,7 @@ import (
 )
 
 // off traces nothing and, unlike the API's no-op provider, makes no context for
-// each span: with tracing off a call would pay for two of them.
+// each span, of which each call would have two.
 type off struct{ noop.TracerProvider }
 
 func (off) Tracer(string, ...trace.TracerOption) trace.Tracer { return offTracer{} }
@@ -19,8 +19,8 @@ func (offTracer) Start(ctx context.Context, _ string, _ ...trace.SpanStartOption
 	return ctx, noop.Span{}
 }
 
-// Traces reports whether spans are made at all. A caller that asks once can
-// spare every call from reading its parent's trace context.
+// Traces reports whether spans are made at all. If not, the caller need not read
+// the trace context of each call's parent.
 func (t *Telemetry) Traces() bool {
 	_, off := t.tracer.(offTracer)
 	return !off

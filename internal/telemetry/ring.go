@@ -1,16 +1,16 @@
 package telemetry
 
-// Ring keeps the last of many. Its owner guards it.
+// Ring keeps the last items that were added. Its owner must guard it by a lock.
 type Ring[T any] struct {
 	items []T
 	added int
 	size  int
 }
 
-// NewRing makes one that keeps so many.
+// NewRing makes a ring with room for that many items.
 func NewRing[T any](size int) *Ring[T] { return &Ring[T]{size: size} }
 
-// Add keeps a thing, in place of the oldest when there is no room.
+// Add adds an item, in place of the oldest if there is no room.
 func (r *Ring[T]) Add(v T) {
 	if len(r.items) < r.size {
 		r.items = append(r.items, v)
@@ -20,7 +20,7 @@ func (r *Ring[T]) Add(v T) {
 	r.added++
 }
 
-// Last is the one that was added last; nil = there is none.
+// Last returns the item that was added last; nil = there is none.
 func (r *Ring[T]) Last() *T {
 	if r.added == 0 {
 		return nil
@@ -28,7 +28,7 @@ func (r *Ring[T]) Last() *T {
 	return &r.items[(r.added-1)%r.size]
 }
 
-// List copies what is kept, the latest first.
+// List returns a copy of the items, the latest first.
 func (r *Ring[T]) List() []T {
 	all := make([]T, 0, len(r.items))
 	for i := range r.items {

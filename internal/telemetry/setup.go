@@ -24,15 +24,15 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// SetupOptions are what the process knows. Where to export to is for the
-// standard OTEL_* variables alone, so that one setting serves a whole pod.
+// SetupOptions are settings of the process. Only the standard OTEL_* variables set
+// where to export to, so that one setting serves a whole pod.
 type SetupOptions struct {
 	// Version is the resource's service.version.
 	Version string
 	// RecordKeys lets spans carry key text (telemetry.record_keys).
 	RecordKeys bool
-	// Log gets what OpenTelemetry has to complain about, at most one line a
-	// minute and level: a collector that is down fails every few seconds.
+	// Log gets the errors and warnings of OpenTelemetry, at most one line for each
+	// minute and level: exports to a collector that is down fail every few seconds.
 	Log *slog.Logger
 }
 
@@ -42,21 +42,21 @@ type SDK struct {
 
 	// Metrics serves /metrics in the Prometheus format, exporters or not.
 	Metrics http.Handler
-	// Exporting names the signals that leave the process: traces, metrics.
+	// Exporting names the signals that are exported: traces, metrics.
 	Exporting []string
 
 	log      *slog.Logger
-	reader   sdkmetric.Reader // what /metrics and Times read
+	reader   sdkmetric.Reader // for /metrics and Times
 	shutdown []func(context.Context) error
 }
 
-// Setup starts the SDK as the OTEL_* variables ask. A value among them that it
-// does not understand is logged and that signal is not exported, as the
-// OpenTelemetry specification wants it: a typo in a pod's environment must not
-// keep its sidecar from starting. An error means a fault of this package.
+// Setup starts the SDK by the OTEL_* variables. If a value of a variable is not
+// valid, Setup logs it and does not export that signal, as the OpenTelemetry
+// specification requires: a typo in a pod's environment must not prevent the
+// sidecar from starting. An error means a fault of this package.
 //
-// OpenTelemetry's error handler and logger are of the process, so the last
-// Setup wins them.
+// OpenTelemetry has one error handler and one logger for the process, which the
+// last Setup sets.
 func Setup(ctx context.Context, o SetupOptions) (*SDK, error) {
 	limited := divert(o.Log)
 	res, err := describe(ctx, o.Version)
@@ -75,19 +75,20 @@ func Setup(ctx context.Context, o SetupOptions) (*SDK, error) {
 	return s, nil
 }
 
-// lateness is how long an exporter may take to end once its time is over.
+// lateness is how much longer than its time an exporter may take to end.
 const lateness = time.Second
 
-// Shutdown sends what is not yet exported and stops, within ctx. Each signal
-// has all of ctx: a collector that takes one and not the other loses only that.
-// An exporter that does not end with ctx is left behind: one to the console
-// blocks for as long as nobody reads it.
+// Shutdown exports the remaining data and stops, within ctx. The signals are
+// exported concurrently, so that a collector that accepts only one of them loses
+// only the other. Shutdown does not wait for an exporter that does not end with
+// ctx: an exporter to the console blocks as long as its output is not read.
 func (s *SDK) Shutdown(ctx context.Context) error {
 	ended := make(chan error, len(s.shutdown))
 	for _, stop := range s.shutdown {
 		go func() { ended <- stop(ctx) }()
 	}
-	// Most end with ctx, a moment later, and say more than that it is over.
+	// Most exporters return a moment after ctx has ended, with an error that says more
+	// than that the time is over.
 	over := make(chan struct{})
 	defer context.AfterFunc(ctx, func() { time.AfterFunc(lateness, func() { close(over) }) })()
 	var errs []error
@@ -105,8 +106,9 @@ func (s *SDK) Shutdown(ctx context.Context) error {
 	return nil
 }
 
-// describe says who exports. Of the process it takes nothing: its command line
-// may hold the password of a Redis URL.
+// describe returns the resource, which describes the exporting service. It has no
+// attributes of the process, whose command line may contain the password of a
+// Redis URL.
 func describe(ctx context.Context, version string) (*resource.Resource, error) {
 	return resource.New(ctx,
 		resource.WithTelemetrySDK(),
@@ -115,7 +117,7 @@ func describe(ctx context.Context, version string) (*resource.Resource, error) {
 			attribute.String("service.name", "coxswain"),
 			attribute.String("service.version", version),
 		),
-		resource.WithFromEnv(), // last: OTEL_SERVICE_NAME wins
+		resource.WithFromEnv(), // last, so that OTEL_SERVICE_NAME takes precedence
 	)
 }
 
@@ -153,7 +155,7 @@ func (s *SDK) meterProvider(ctx context.Context, res *resource.Resource, limited
 		}
 	}
 	if _, said := os.LookupEnv("OTEL_METRICS_EXEMPLAR_FILTER"); !said && !wanted(os.Getenv, "TRACES") {
-		// No measurement has a sampled trace, and to look for one takes a fourth of its time.
+		// No measurement has a sampled trace, and looking for one takes a quarter of its time.
 		opts = append(opts, sdkmetric.WithExemplarFilter(exemplar.AlwaysOffFilter))
 	}
 	mp := sdkmetric.NewMeterProvider(opts...)
@@ -182,8 +184,8 @@ func (s *SDK) tracerProvider(ctx context.Context, res *resource.Resource) trace.
 
 // wanted reports whether the environment asks to export a signal, TRACES or
 // METRICS: by naming an exporter, or an OTLP endpoint, which by itself means
-// the otlp exporter. autoexport's own default, otlp to localhost whatever is
-// set, would make every sidecar without a collector knock on a closed port.
+// the otlp exporter. autoexport's own default is otlp to localhost whatever is
+// set, so that every sidecar without a collector would dial a closed port.
 func wanted(env func(string) string, signal string) bool {
 	if strings.EqualFold(strings.TrimSpace(env("OTEL_SDK_DISABLED")), "true") {
 		return false

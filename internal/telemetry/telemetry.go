@@ -1,4 +1,4 @@
-// Package telemetry is how every other package counts, times and traces. It is
+// Package telemetry counts, times and traces for every other package. It is
 // a leaf: any internal package may import it, and it imports none of them.
 //
 // Its invariant: no user key, name or payload becomes a metric label, and a
@@ -57,10 +57,10 @@ var latency = []float64{
 	.00005, .0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 60,
 }
 
-// batchSizes goes up to the most runs that one command carries out.
+// batchSizes goes up to the greatest number of items that one command carries out.
 var batchSizes = []float64{1, 2, 4, 8, 16, 32, 64, 128, 256}
 
-// share is finest near nothing left, where an alert looks.
+// share is finest near 0, since alerts are about limits with little left.
 var share = []float64{0, .01, .05, .1, .25, .5, .75, .9, 1}
 
 // New makes the instruments on the given providers. It fails only on a name or
@@ -163,8 +163,8 @@ func (m *maker) upDown(name, unit, help string) metric.Int64UpDownCounter {
 	return c
 }
 
-// Tracer starts spans. Start none where no parent is sampled and the sampler
-// says no: ask span.IsRecording before building attributes.
+// Tracer starts spans. Check span.IsRecording before building attributes, which are
+// of no use if the parent is not sampled or the sampler drops the span.
 func (t *Telemetry) Tracer() trace.Tracer { return t.tracer }
 
 // RPC records one call: its method (of the table, never client text), its code
@@ -186,7 +186,7 @@ func (t *Telemetry) Batch(ctx context.Context, script string, runs int64) {
 	t.batch.Record(ctx, runs, t.byBatch.of(script, "").record...)
 }
 
-// Direct counts a call whose method has a direct path, by what became of it there.
+// Direct counts a call whose method has a direct path, by its outcome there.
 func (t *Telemetry) Direct(ctx context.Context, outcome string) {
 	t.direct.Add(ctx, 1, t.byDirect.of(outcome, "").add...)
 }
@@ -207,8 +207,8 @@ func (t *Telemetry) Decision(ctx context.Context, rule, outcome string, ratio fl
 	t.remaining.Record(ctx, ratio, t.byRuleOnly.of(rule, "").record...)
 }
 
-// TokensAhead counts tokens that were charged ahead of the calls for them, by what became of
-// them: charged, served, returned or lapsed.
+// TokensAhead counts tokens that were charged ahead of the calls for them, by their
+// state: charged, served, returned or lapsed.
 func (t *Telemetry) TokensAhead(ctx context.Context, rule, outcome string, n int64) {
 	t.tokens.Add(ctx, n, t.byRule.of(rule, outcome).add...)
 }
@@ -219,7 +219,7 @@ func (t *Telemetry) Degraded(ctx context.Context, rule, outcome string) {
 	t.decisions.Add(ctx, 1, t.byRule.of(rule, outcome).add...)
 }
 
-// Waited records how long a call with wait_ms waited, by noun and by how that
+// Waited records how long a call with wait_ms waited, by noun and by how the wait
 // ended: served, refused or failed.
 func (t *Telemetry) Waited(ctx context.Context, noun, outcome string, d time.Duration) {
 	t.waited.Record(ctx, d.Seconds(), t.byWait.of(noun, outcome).record...)
@@ -232,7 +232,7 @@ func (t *Telemetry) Paused(ctx context.Context, rule, cause string) {
 }
 
 // Reported counts an answer of a remote server, by the class of its status (2xx,
-// ...), and records how long it took; 0 = nobody said.
+// ...), and records how long it took; 0 = not reported.
 func (t *Telemetry) Reported(ctx context.Context, rule, class string, took time.Duration) {
 	t.reports.Add(ctx, 1, t.byStatus.of(rule, class).add...)
 	if took > 0 {
@@ -246,7 +246,7 @@ func (t *Telemetry) BreakerDecided(ctx context.Context, outcome string) {
 	t.breakers.Add(ctx, 1, t.byOutcome.of(outcome, "").add...)
 }
 
-// QueueEntries counts entries of queues by what became of them: enqueued, dequeued,
+// QueueEntries counts entries of queues by what happened to them: enqueued, dequeued,
 // returned or expired.
 func (t *Telemetry) QueueEntries(ctx context.Context, outcome string, n int64) {
 	if n > 0 {
@@ -254,7 +254,7 @@ func (t *Telemetry) QueueEntries(ctx context.Context, outcome string, n int64) {
 	}
 }
 
-// StreamMessages counts messages of streams by what became of them: published, delivered,
+// StreamMessages counts messages of streams by what happened to them: published, delivered,
 // redelivered, acked, nacked, returned, dead or trimmed.
 func (t *Telemetry) StreamMessages(ctx context.Context, outcome string, n int64) {
 	if n > 0 {
@@ -274,7 +274,7 @@ func (t *Telemetry) PubsubMessages(ctx context.Context, outcome string, n int64)
 	t.pubsubMessages.Add(ctx, n, t.byOutcome.of(outcome, "").add...)
 }
 
-// PubsubGap counts a gap that a subscription was told of.
+// PubsubGap counts a gap that was reported to a subscription.
 func (t *Telemetry) PubsubGap(ctx context.Context) { t.pubsubGaps.Add(ctx, 1) }
 
 // PubsubSubscriptions counts subscriptions that begin, or end where n is negative.
@@ -327,8 +327,8 @@ func (t *Telemetry) ConfigReloaded(ctx context.Context, outcome string) {
 	t.configs.Add(ctx, 1, t.byOutcome.of(outcome, "").add...)
 }
 
-// State registers a gauge with one series, which has the name of the present state
-// as its attribute label. Read answers a word of a fixed list, never text of users.
+// State registers a gauge with one series, which has the name of the current state
+// as its attribute label. read must return a word of a fixed list, never text of users.
 func (t *Telemetry) State(name, help, label string, read func(context.Context) (string, float64)) error {
 	g, err := t.meter.Float64ObservableGauge(name, metric.WithDescription(help))
 	if err == nil {
@@ -353,7 +353,7 @@ func (t *Telemetry) Gauge(name, unit, help string, read func(context.Context) fl
 	if err != nil {
 		return fmt.Errorf("gauge %s: %w", name, err)
 	}
-	// Not as the instrument's own callback: of those the SDK keeps the first alone.
+	// Not as the instrument's own callback, of which the SDK keeps only the first.
 	_, err = t.meter.RegisterCallback(func(ctx context.Context, o metric.Observer) error {
 		o.ObserveFloat64(g, read(ctx), set)
 		return nil

@@ -12,12 +12,12 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 )
 
-// Times says how long the calls of a method took since the start, or the tries of a script.
+// Times are how long the calls of a method took since the start, or the tries of a script.
 type Times struct {
 	Name          string
 	Count, Errors int64
 	Sum           time.Duration
-	// P50 and P99: half of them took no longer, and 99 of 100. They are estimated from buckets.
+	// P50 and P99 are quantiles: half of them, and 99 of 100, took no longer. They are estimated from buckets.
 	P50, P99 time.Duration
 }
 
@@ -42,7 +42,7 @@ func (s *SDK) Times(ctx context.Context) (calls, scripts []Times, err error) {
 	return calls, scripts, nil
 }
 
-// timesOf adds up the series of each name. Those of another outcome than fine are errors.
+// timesOf adds up the series of each name. Series with an outcome other than fine count as errors.
 func timesOf(points []metricdata.HistogramDataPoint[float64], name, outcome attribute.Key, fine string) []Times {
 	type total struct {
 		Times
@@ -53,7 +53,7 @@ func timesOf(points []metricdata.HistogramDataPoint[float64], name, outcome attr
 	for _, p := range points {
 		of, known := p.Attributes.Value(name)
 		if !known {
-			continue // the SDK folds what is over maxSeries into one series without a name
+			continue // the SDK combines the series above maxSeries in one without a name
 		}
 		t := byName[of.AsString()]
 		if t == nil {
@@ -81,8 +81,8 @@ func timesOf(points []metricdata.HistogramDataPoint[float64], name, outcome attr
 
 func inSeconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
 
-// quantile estimates a bound that the share q of the measurements does not exceed, as Prometheus does: it takes them to be
-// spread evenly within their bucket. Those beyond the last bound count as at that bound.
+// quantile estimates the value that the share q of the measurements does not exceed, as Prometheus does: it assumes that
+// measurements are spread evenly within their bucket. Those beyond the last bound count as equal to that bound.
 func quantile(q float64, bounds []float64, counts []uint64) float64 {
 	var all uint64
 	for _, n := range counts {
@@ -106,7 +106,7 @@ func quantile(q float64, bounds []float64, counts []uint64) float64 {
 	return 0
 }
 
-// slowScript is how long a try of a script has to take to be remembered.
+// slowScript is how long a try of a script has to take to be kept in slowScripts.
 const slowScript = 100 * time.Millisecond
 
 // SlowScript is a try of a script that took long.
@@ -116,7 +116,7 @@ type SlowScript struct {
 	At              time.Time // when its reply came
 }
 
-// slowScripts keeps the last tries that took long. A quick one never touches it.
+// slowScripts keeps the last tries that took long. Other tries never take its lock.
 type slowScripts struct {
 	mu   sync.Mutex // guards ring
 	ring *Ring[SlowScript]
@@ -128,7 +128,7 @@ func (s *slowScripts) add(script, outcome string, took time.Duration) {
 	s.ring.Add(SlowScript{Script: script, Outcome: outcome, Took: took, At: time.Now()})
 }
 
-// SlowScripts are the last 32 tries that took 100 ms or more, the latest first.
+// SlowScripts returns the last 32 tries that took 100 ms or more, the latest first.
 func (t *Telemetry) SlowScripts() []SlowScript {
 	t.slow.mu.Lock()
 	defer t.slow.mu.Unlock()

@@ -1,6 +1,6 @@
-// Command consumer takes part in a group of a stream until it is told to end (SIGINT)
-// or killed, and writes what it does to its standard output before it goes on. It is for
-// tests only.
+// Command consumer is a consumer of a group of a stream until it is ended (SIGINT) or
+// killed. It writes each step to its standard output before it continues. It is for tests
+// only.
 //
 // Its lines are, with times in nanoseconds since -start:
 //
@@ -88,7 +88,7 @@ func main() {
 	}
 }
 
-// tell writes an error that is not the end of a time.
+// tell writes an error unless it is the end of a time limit.
 func tell(err error) bool {
 	if err == nil || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
 		return false
@@ -102,11 +102,11 @@ func (x *consumer) now() time.Duration { return x.since + time.Since(x.start) }
 func line(format string, args ...any) {
 	if _, err := fmt.Fprintf(os.Stdout, format+"\n", args...); err != nil {
 		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1) // what is not written was not done
+		os.Exit(1) // a step that is not in the journal must not be done
 	}
 }
 
-// push subscribes for a while.
+// push subscribes to the group for a while.
 func (x *consumer) push(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, subscribed)
 	defer cancel()
@@ -160,7 +160,7 @@ func (x *consumer) pull(ctx context.Context) error {
 	return nil
 }
 
-// begin works on a message. It returns its number, and why it is not dealt with.
+// begin works on a message. It returns its number, and an error if the handling failed.
 func (x *consumer) begin(call time.Duration, m api.StreamMessage) (n int64, fails error) {
 	id := strings.Trim(string(m.Body), "<>")
 	x.mu.Lock()
@@ -194,7 +194,7 @@ func outcome(yes bool, name string) string {
 	return "expired"
 }
 
-// settle repeats a call until it is answered, or ctx ends.
+// settle repeats a call until it has an answer, or ctx ends.
 func (x *consumer) settle(ctx context.Context, n int64, call func() (string, error)) {
 	for ctx.Err() == nil {
 		o, err := call()

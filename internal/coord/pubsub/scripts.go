@@ -23,5 +23,5 @@ type PublishIn struct {
 
 // PublishOut says who was told.
 type PublishOut struct {
-	Receivers int64 // connections that listen to the channel on this node; -1 = Redis denies its user the channel
+	Receivers int64 // connections that listen to the channel on this node; -1 = Redis denies the sidecar's user the channel
 }

@@ -355,7 +355,7 @@ func TestASubcommandThatAUserMayNotRunIsNamed(t *testing.T) {
 	r := luatest.Open(t, lua.Options{URL: "redis://coxswain:pw@" + strings.TrimPrefix(server.URL(), "redis://")})
 	s := newStreams(t, r, coord.NewKeys("p", ""))
 	_, err := s.ListGroups(luatest.Deadline(t), coord.Caller{}, &api.StreamParams{Stream: "s"})
-	require.ErrorContains(t, err, "redis denies its user XINFO|CONSUMERS (NOPERM)")
+	require.ErrorContains(t, err, "redis denies the sidecar's user XINFO|CONSUMERS (NOPERM)")
 	_, err = s.Stats(luatest.Deadline(t), coord.Caller{}, &api.StreamStatsParams{Stream: "s"})
 	require.NoError(t, err, "what does not need it goes on")
 }

@@ -1,4 +1,4 @@
--- bands_of reads a signature: capacity/l/p/period_ms of each band, joined by ';'.
+-- bands_of parses a signature: capacity/l/p/period_ms of each band, joined by ';'.
 local function bands_of(text)
   local bands = {}
   for c, l, p, ms in string.gmatch(text, '(%d+)/(%d+)/(%d+)/(%d+)') do
@@ -7,5 +7,6 @@ local function bands_of(text)
   return bands
 end
 
--- newer is by which bands a state decided when its rule is newer than the caller's, whose sig is another; else empty.
+-- newer returns the signature of the bands by which a state decided if it is not the caller's sig, since the state's rule
+-- is newer; else an empty text.
 local function newer(s, sig) return s.sig ~= sig and s.sig or '' end

@@ -2,14 +2,15 @@
 -- 1 = open, 2 = half open), forced (0 = not, 1 = open, 2 = closed, 3 = disabled), generation (rises with every change),
 -- failures (in a row while closed), successes (of probes while half open), opened (times in a row), ends (us, of being open),
 -- changed (us, 0 = never), slices (of the window, oldest first: at (us), calls, failed, slow) and probes (id, ends (us),
--- session). A user of this part also uses clock before it, and then breaker_window and breaker_step for what moves it.
+-- session). A script that uses this part names clock before it, and breaker_window and breaker_step after it if it changes
+-- the state.
 local BREAKER_STATES = {[0] = 'closed', 'open', 'half_open'}
 local BREAKER_FORCED = {'forced_open', 'forced_closed', 'disabled'}
--- What is closed is remembered this much longer (us) than what it counts matters: so a report that comes late meets its
--- generation, and not the first one again.
+-- A closed breaker's record is kept this much longer (us) than its counts matter, so that a late report is compared with its
+-- own generation, and not with generation 1 of a new record.
 local BREAKER_MEMORY = 86400000000
 
--- breaker_policy reads a policy's text; all times are us, and 0 is none for the window, its rates and slow.
+-- breaker_policy parses a policy's text; all times are us, and 0 means none for the window, its rates and slow.
 local function breaker_policy(text)
   local n = {}
   for word in string.gmatch(text, '%d+') do n[#n + 1] = tonumber(word) end
@@ -19,10 +20,10 @@ local function breaker_policy(text)
   }
 end
 
--- BREAKER_NEW is the text of a breaker of which nothing is known: it is closed, in generation 1.
+-- BREAKER_NEW is the text of a breaker that has no record: it is closed, in generation 1.
 local BREAKER_NEW = '0 0 1 0 0 0 0 0 0 0 '
 
--- breaker_read reads a record; what is absent is as BREAKER_NEW.
+-- breaker_read parses a record; without a text it returns that of BREAKER_NEW.
 local function breaker_read(text)
   local state, forced, generation, failures, successes, opened, ends, changed, slices, probes, at =
     string.match(text or BREAKER_NEW, '^(%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) ()')
@@ -48,7 +49,7 @@ local function breaker_read(text)
   return b
 end
 
--- breaker_text is what breaker_read reads.
+-- breaker_text returns the text that breaker_read parses.
 local function breaker_text(b)
   local out = {string.format('%d %d %d %d %d %d %d %d %d %d ', b.state, b.forced, b.generation,
     b.failures, b.successes, b.opened, b.ends, b.changed, #b.slices, #b.probes)}
@@ -65,10 +66,10 @@ local function breaker_text(b)
   return table.concat(out)
 end
 
--- breaker_state is the state's name on the wire.
+-- breaker_state returns the state's name on the wire.
 local function breaker_state(b) return BREAKER_FORCED[b.forced] or BREAKER_STATES[b.state] end
 
--- breaker_live_ms is how long a record matters; -1 = without an end, since it is forced.
+-- breaker_live_ms returns how long a record has to be kept; -1 = without an end, since its state is forced.
 local function breaker_live_ms(b, p)
   if b.forced > 0 then return -1 end
   local ends = b.state == 1 and b.ends or now

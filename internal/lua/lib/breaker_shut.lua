@@ -1,6 +1,6 @@
--- A look at a breaker's record (see lib/breaker.lua) that reads no more of it than it needs.
+-- Reads only the state of a breaker's record (see lib/breaker.lua).
 
--- breaker_shut reads of a record whether it is open, for however long, or forced open.
+-- breaker_shut reports whether a record is open, even if its open time is over, or forced open.
 local function breaker_shut(text)
   local state, forced = string.match(text, '^(%d+) (%d+) ')
   return forced == '1' or forced == '0' and state == '1'

@@ -1,12 +1,12 @@
 -- How a breaker changes its state. Nothing here writes to Redis: the script writes the record with breaker_save.
 
--- breaker_enter begins a state. It has a new generation: reports of calls that passed before do not count in it.
+-- breaker_enter begins a state with a new generation, so that reports of calls that passed before do not count in it.
 local function breaker_enter(b, state)
   b.state, b.generation, b.changed = state, b.generation + 1, now
   b.failures, b.successes, b.slices, b.probes = 0, 0, {}, {}
 end
 
--- breaker_open opens it: twice as long each time in a row, with the jitter, but no longer than open_max.
+-- breaker_open opens the breaker, for twice as long each time in a row, with the jitter, but no longer than open_max.
 local function breaker_open(b, p)
   b.opened = math.min(b.opened + 1, 1000000)
   local us = math.min(p.open * 2 ^ math.min(b.opened - 1, 50), p.open_max)
@@ -14,12 +14,13 @@ local function breaker_open(b, p)
   breaker_enter(b, 1)
 end
 
--- breaker_most is how many probes may be out: as many as the policy says, but no more than successes are still missing, since
--- the last of them would come back to a breaker that is closed. At least one, or a changed policy could keep it half open.
+-- breaker_most returns how many probes may be under way: those of the policy, but no more than successes are still missing,
+-- since the last of them would be reported to a breaker that is closed. It is at least 1, or a changed policy could keep the
+-- breaker half open.
 local function breaker_most(b, p) return math.min(p.probes, math.max(p.successes - b.successes, 1)) end
 
--- breaker_ready is when (us) a call may pass, 0 = now, -1 = never, and the state as it is kept: what is open beyond its end
--- is open until a call passes.
+-- breaker_ready returns when (us) a call may pass, 0 = now, -1 = never, and the state as it is stored: a breaker whose open
+-- time is over stays open until a call passes.
 local function breaker_ready(b, p)
   if b.forced == 1 then return -1, breaker_state(b) end
   if b.forced > 1 or b.state == 0 then return 0, breaker_state(b) end
@@ -31,8 +32,8 @@ local function breaker_ready(b, p)
   return out >= breaker_most(b, p) and first or 0, breaker_state(b)
 end
 
--- breaker_pass has a call pass that breaker_ready lets through now, and returns the generation and whether it is a probe,
--- which is then out under this id. A session holds it, empty = none.
+-- breaker_pass lets a call pass for which breaker_ready returned 0. It returns the generation and whether the call is a probe,
+-- which is then stored with this id and this session; an empty session means that none holds it.
 local function breaker_pass(b, p, id, session)
   if b.forced > 0 or b.state == 0 then return b.generation, false end
   if b.state == 1 then breaker_enter(b, 2) end
@@ -45,8 +46,8 @@ local function breaker_pass(b, p, id, session)
   return b.generation, true
 end
 
--- breaker_heard counts the outcome of a call (success, failure or ignored), with its generation (0 = the present one) and the
--- id of its probe (empty = it was none). It returns whether that counted and whether the state changed.
+-- breaker_heard counts the outcome of a call (success, failure or ignored), with its generation (0 = the current one) and the
+-- id of its probe (empty = it was not a probe). It returns whether the outcome counted and whether the state changed.
 local function breaker_heard(b, p, generation, id, outcome, duration_us)
   if generation ~= 0 and generation ~= b.generation or b.forced == 1 or b.forced == 3 or b.state == 1 then return false, false end
   local slow = p.slow > 0 and p.slowed > 0 and duration_us >= p.slow
@@ -65,7 +66,7 @@ local function breaker_heard(b, p, generation, id, outcome, duration_us)
     breaker_enter(b, 0)
     return true, true
   end
-  -- Closed there are no probes: one that names no generation is of a state before.
+  -- A closed breaker has no probes: a report with the id of a probe and without a generation is of an earlier state.
   if outcome == 'ignored' or generation == 0 and id ~= '' then return false, false end
   local bad = breaker_count(b, p, outcome == 'failure', slow)
   b.failures = outcome == 'failure' and b.failures + 1 or 0

@@ -1,4 +1,4 @@
--- Where a breaker's record is kept: a field of a hash.
+-- Loads and saves a breaker's record, which is a field of a hash.
 
 -- breaker_load returns the record and its text.
 local function breaker_load(key, field)
@@ -7,8 +7,9 @@ local function breaker_load(key, field)
   return b, text or BREAKER_NEW
 end
 
--- breaker_save keeps what differs from its text before. A hash with several records lives as long as the longest of them.
--- Once one of them was forced it lives until it is empty: whether others still are would take looking at all.
+-- breaker_save writes a record unless its text is still the one before. A hash with several records lives as long as the one
+-- that has to be kept longest. Once one of them was forced, the hash lives until it is empty: to find out whether others are
+-- still forced, all of them would have to be read.
 local function breaker_save(key, field, b, p, before)
   local text = breaker_text(b)
   if text == before then return end
@@ -26,8 +27,8 @@ local function breaker_save(key, field, b, p, before)
   end
 end
 
--- breaker_tell tells every sidecar to forget what it remembers of the breakers of a key. It has to be the last thing that a
--- script does.
+-- breaker_tell publishes to every sidecar that its cached answers for the breakers of a key are out of date. It must be the last
+-- step of a script.
 local function breaker_tell(channel, key)
   redis.pcall('PUBLISH', channel, table.concat({'breaker ', key}))
 end

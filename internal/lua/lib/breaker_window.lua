@@ -1,6 +1,7 @@
--- A breaker's rolling window: ten slices, each of a tenth of it, so that it is exact to a tenth.
+-- A breaker's rolling window: ten slices, each a tenth of it, so that its length is exact to a tenth.
 
--- breaker_window is what counts now: calls, failed and slow ones. A clock that stepped back is in the last slice still.
+-- breaker_window returns what counts now: calls, failed calls and slow calls; and the start and the length of the current slice.
+-- After the clock has stepped back, the last slice stays the current one.
 local function breaker_window(b, p)
   local slice = math.ceil(p.window / 10)
   local last = b.slices[#b.slices]
@@ -12,7 +13,7 @@ local function breaker_window(b, p)
   return calls, failed, slow, start, slice
 end
 
--- breaker_count adds a call, and says whether a rate is then too high.
+-- breaker_count adds a call, and reports whether a rate is then too high.
 local function breaker_count(b, p, failed, slow)
   if p.window == 0 then return false end
   local _, _, _, start, slice = breaker_window(b, p)
@@ -22,7 +23,7 @@ local function breaker_count(b, p, failed, slow)
     b.slices[#b.slices + 1] = last
   end
   last.calls, last.failed, last.slow = last.calls + 1, last.failed + (failed and 1 or 0), last.slow + (slow and 1 or 0)
-  -- More than ten are of a window that was shorter before.
+  -- There are more than ten slices if the window was shorter before.
   while b.slices[1].at <= start - 10 * slice or #b.slices > 10 do table.remove(b.slices, 1) end
   local calls, bad, late = breaker_window(b, p)
   if calls < p.calls then return false end

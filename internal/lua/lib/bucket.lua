@@ -18,14 +18,15 @@ local function bucket_refill(b, d)
   end
 end
 
--- bucket_us is how long x tokens take to refill, rounded up, when that starts lag us from now; at most 2^53 - 1.
+-- bucket_us returns how long x tokens take to refill, rounded up, if the refill starts lag us from now; at most 2^53 - 1.
 local function bucket_us(b, x, lag)
   local q, rest = muldiv(x, b.p, b.l, 0)
   return math.min(q + math.ceil((rest - b.r) / b.l) + lag, 9007199254740991)
 end
 
--- bucket_owe raises a band that would be empty before a slot in us to what drains until then: the charge counts from the slot
--- on, and not before it. Any other band has at the slot just what it would have without the wait.
+-- bucket_owe prepares a band for a charge at a slot that is us away. If the band's use would have drained before the slot, it
+-- raises the use to what drains until then, so that the charge counts from the slot on and not before. Any other band has the
+-- same use at the slot as without the wait.
 local function bucket_owe(b, us)
   if muldiv(us, b.l, b.p, b.r) < b.u then return end
   local q, rest = muldiv(us, b.l, b.p, 0)
@@ -33,14 +34,14 @@ local function bucket_owe(b, us)
   if rest > 0 then b.u, b.r = q + 1, b.p - rest end
 end
 
--- What old had used counts as far as both could hold it, and the debt beyond old's capacity whole. A carry counts only
--- in its own unit.
+-- Of the use of old, new inherits as much as the capacities of both allow, and all debt beyond old's capacity. The carry is
+-- inherited only if l and p are the same, since they are its unit.
 function bucket.inherit(new, old)
   new.u = math.min(old.u, old.c, new.c) + math.max(old.u - old.c, 0)
   if new.l == old.l and new.p == old.p and new.u > 0 then new.r = old.r end
 end
 
--- A clock that stepped back refills nothing until it is at t again.
+-- After the clock has stepped back, nothing refills until it reaches t again.
 function bucket.open(s)
   s.lag = math.max(s.t - now, 0)
   for _, b in ipairs(s.bands) do bucket_refill(b, math.max(now - s.t, 0)) end

@@ -1,11 +1,11 @@
--- A token bucket (see lib/bucket.lua) whose text (see lib/state.lua) is in a hash with others. A user uses muldiv, bands,
--- state and bucket before it.
+-- A token bucket (see lib/bucket.lua) whose text (see lib/state.lua) is in a hash with others. A script that uses this part names
+-- muldiv, bands, state and bucket before it.
 local function bucket_read(text, sig, revision)
   return bucket.open(stored(nil, bucket, sig, revision, state_words(text)))
 end
 
--- bucket_wait is how long (us) until all bands have the cost, -1 = never, and the band that is last to have it, else the one
--- with the least left.
+-- bucket_wait returns how long (us) it takes until all bands have the cost, -1 = never, and the number of the band that has it
+-- last; if all have it now, the number of the band with the least left.
 local function bucket_wait(s, cost)
   local wait, late, least, spare = 0, nil, 1, nil
   for i, b in ipairs(s.bands) do
@@ -16,7 +16,7 @@ local function bucket_wait(s, cost)
   return wait, late or least
 end
 
--- bucket_left is what is left in all bands.
+-- bucket_left returns what is left in the band with the least.
 local function bucket_left(s)
   local left = s.bands[1].c
   for _, b in ipairs(s.bands) do left = math.min(left, b.c - b.u) end

@@ -1,9 +1,9 @@
--- Leases that are held side by side, up to a limit: a sorted set of ids by when they end (us), and beside it a hash
--- that has for each id who holds it, as the texts session, client and instance, and since (us), each after its length.
--- Both are written together and share one TTL.
+-- Leases that are held at the same time, up to a limit: a sorted set of ids by when they end (us), and a hash that has the
+-- holder of each id: the texts session, client and instance, each after its length, and since (us). Both are written
+-- together and share one TTL.
 
--- leases_live counts those that have not ended. It takes out at most 1,000 of the others, from other, a sorted set of
--- some of them, too; the second answer says that there may be more.
+-- leases_live returns how many leases have not ended. It removes at most 1,000 that have, also from other, a sorted set of
+-- some of them; its second result is true if there may be more.
 local function leases_live(leases, holders, other)
   local dead = redis.call('ZRANGEBYSCORE', leases, '-inf', now, 'LIMIT', 0, 1000)
   if #dead > 0 then
@@ -14,7 +14,7 @@ local function leases_live(leases, holders, other)
   return redis.call('ZCARD', leases) - redis.call('ZCOUNT', leases, '-inf', now), #dead == 1000
 end
 
--- leases_keep has both keys live as long as the last lease, and a second.
+-- leases_keep sets the TTL of both keys to the end of the last lease plus a second.
 local function leases_keep(leases, holders)
   local last = redis.call('ZREVRANGE', leases, 0, 0, 'WITHSCORES')[2]
   if not last then return end
@@ -23,7 +23,7 @@ local function leases_keep(leases, holders)
   redis.call('PEXPIRE', holders, math.max(ms, 1))
 end
 
--- leases_text is what is known of a holder.
+-- leases_text returns the text of a holder in the hash.
 local function leases_text(session, client, instance, since)
   return table.concat({
     string.format('%d:', #session), session, string.format('%d:', #client), client,
@@ -37,8 +37,8 @@ local function leases_take(leases, holders, id, ends, session, client, instance)
   leases_keep(leases, holders)
 end
 
--- leases_state is what a lease is to a session, empty = whichever: 1 = held, 0 = it has ended or never was, 2 = held by
--- another one. It also returns when it ends.
+-- leases_state returns 1 if the session holds the lease, an empty session matching any; 0 if the lease has ended or never
+-- existed; 2 if another session holds it. It also returns when the lease ends.
 local function leases_state(leases, holders, id, session)
   local ends, text = tonumber(redis.call('ZSCORE', leases, id) or 0), redis.call('HGET', holders, id) or ''
   if ends <= now then return 0, ends end

@@ -1,16 +1,17 @@
--- What scripts share that give things out in turn. A line is a sorted set of
--- waiters by ticket, first come first; heartbeats, beside it, has for each sidecar
--- until when (us) it is taken to be alive. A waiter is <sidecar>:<n>. Both keys
--- are written together and share one TTL, longer than any heartbeat.
+-- The waiting line. It is a sorted set of waiters by ticket, first come first; a
+-- second sorted set, heartbeats, has for each sidecar until when (us) it counts as
+-- alive. A waiter is <sidecar>:<n>. Both keys are written together and share one
+-- TTL, longer than any heartbeat.
 local LINE_MS = 60000
 
 local function sidecar_of(waiter)
   return string.sub(waiter, 1, (string.find(waiter, ':', 1, true) or 1) - 1)
 end
 
--- line_head is the first waiter whose sidecar is alive, and until when that one
--- is. Those before it are taken out of the line, at most 1,000 in one run: then
--- '' stands for whoever is first behind them. It is nil when nobody waits.
+-- line_head returns the first waiter whose sidecar is alive, and until when that
+-- sidecar counts as alive. It removes the waiters before it, at most 1,000 in one
+-- run: if it has removed that many, it returns '' as the waiter, whose first one is
+-- then not determined. It returns nil if the line is empty.
 local function line_head(line, heartbeats)
   local first = redis.call('ZRANGE', line, 0, 0)[1]
   if not first then return nil, 0 end
@@ -36,22 +37,22 @@ local function line_head(line, heartbeats)
   return head, till
 end
 
--- line_heartbeat says that a sidecar is alive for heartbeat_ms more.
+-- line_heartbeat records that a sidecar counts as alive for heartbeat_ms more.
 local function line_heartbeat(line, heartbeats, sidecar, heartbeat_ms)
   redis.call('ZADD', heartbeats, now + heartbeat_ms * 1000, sidecar)
   redis.call('PEXPIRE', heartbeats, heartbeat_ms + LINE_MS)
   redis.call('PEXPIRE', line, heartbeat_ms + LINE_MS)
 end
 
--- line_hear is told of a waiter that asks before anything else is done with its line: its sidecar is alive, however
--- late its heartbeat is, and its places are kept.
+-- line_hear records a heartbeat for a waiter that calls the script. It must run before any other function uses the line, so
+-- that a sidecar whose heartbeat is late keeps its places.
 local function line_hear(line, heartbeats, waiter, heartbeat_ms)
   if waiter ~= '' and heartbeat_ms > 0 and redis.call('ZSCORE', line, waiter) then
     line_heartbeat(line, heartbeats, sidecar_of(waiter), heartbeat_ms)
   end
 end
 
--- line_enter gives a waiter the last ticket, unless it has one.
+-- line_enter gives a waiter the next ticket, unless it has one.
 local function line_enter(line, heartbeats, waiter, heartbeat_ms)
   if not redis.call('ZSCORE', line, waiter) then
     local last = redis.call('ZREVRANGE', line, 0, 0, 'WITHSCORES')
@@ -60,8 +61,8 @@ local function line_enter(line, heartbeats, waiter, heartbeat_ms)
   line_heartbeat(line, heartbeats, sidecar_of(waiter), heartbeat_ms)
 end
 
--- line_wake tells the head that it is its turn. It has to be the last thing that
--- a script does; whether it can is no matter, since the head also looks by itself.
+-- line_wake wakes the head of the line by a message to its sidecar. It must be the
+-- last step of a script. It may fail, since the head also asks again by itself.
 local function line_wake(line, heartbeats, inboxes)
   local head = line_head(line, heartbeats)
   if head and head ~= '' then

@@ -1,7 +1,7 @@
--- Who stands in a line (see lib/line.lua), for those who look at it. A user uses clock and line before it.
+-- Lists a waiting line (see lib/line.lua). A script that uses this part names clock and line before it.
 
--- line_view returns how many wait, and a row for each sidecar that has waiters, in the order of their first ones: its id, the
--- number of its waiters (waiting) and how long it is still taken to be alive (left_us, 0 = it is not). It looks at the first
+-- line_view returns the number of waiters, and a row for each sidecar that has waiters, in the order of their first ones: its
+-- id, the number of its waiters (waiting) and how long it still counts as alive (left_us, 0 = it does not). It reads the first
 -- 1,000 waiters, and returns 20 rows at most.
 local function line_view(line, heartbeats)
   local rows, of = {}, {}

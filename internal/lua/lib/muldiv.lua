@@ -1,4 +1,4 @@
--- muldiv is floor((a * b + r) / m) and the remainder, exact although a * b may
+-- muldiv returns floor((a * b + r) / m) and the remainder, exact although a * b may
 -- pass the 2^53 that a Lua number holds: long multiplication over the base-128
 -- digits of b, reduced by m at each digit. For integers a < 2^53, b and m
 -- below 2^45 (more than 366 days of microseconds) and r < m no step passes

@@ -1,10 +1,11 @@
--- once runs body unless an earlier run left its reply under key, and then
--- answers {'replayed', reply}, or {'conflict'} when that run had another
--- fingerprint. Without a key it only runs body. body returns its reply and
--- whether it wrote; what wrote nothing may run again and is not kept.
+-- once runs body and stores its reply at key. If an earlier run has stored its
+-- reply there, once returns {'replayed', reply} instead, or {'conflict'} if that
+-- run had another fingerprint. Without a key it only runs body. body returns its
+-- reply and whether it wrote; the reply of a run that wrote nothing is not stored,
+-- since that may run again.
 -- The value at key is the fingerprint and then the reply, each number as i<n>:
--- and each text as s<length>:<bytes>, so that any bytes come back as they were.
--- It outlives every deadline a call can have. It uses texts before it.
+-- and each text as s<length>:<bytes>, so that texts may contain any bytes.
+-- Its TTL is longer than any deadline of a call. The part texts must come before it.
 local function once_kept(reply)
   local out = {}
   for i = 1, #reply do

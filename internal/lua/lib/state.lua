@@ -1,19 +1,20 @@
--- What the algorithms share that keep two numbers for each band. The state is one text: t (when it was written, us), v
--- (the rule's revision), sig (its bands as text), from (since when, us, it is kept under these bands: what was charged
--- before is not to be found in it), last (us, see state_ahead), and for each band b.u and b.r. For an algorithm a,
--- a.inherit(new, old, t) has a band begin with what counts of another. It uses texts before it, unless all states are texts
--- that the script has read.
+-- The state of algorithms that keep two numbers for each band. It is one text: t (when it was written, us), v (the rule's
+-- revision), sig (its bands as text), from (since when, us, it is kept under these bands: it does not contain earlier
+-- charges), last (us, see state_ahead), and for each band b.u and b.r. For an algorithm a, a.inherit(new, old, t) makes the
+-- band new begin with what still counts of the band old. The part texts must come before this one, unless the script passes
+-- all states as texts.
 
--- state_words are the words of a state's text; none, if there is no text.
+-- state_words returns the words of a state's text; none, if there is no text.
 local function state_words(text)
   local words = {}
   for w in string.gmatch(text or '', '%S+') do words[#words + 1] = w end
   return words
 end
 
--- stored reads the state at key, whatever rule it was written under. A caller whose rule is older than the state's decides by
--- the state's. For any other the bands inherit by period, then what is left in order; the time since t counts at the
--- new rate. words are those of the state, if it is not at a key; then there is no key.
+-- stored reads the state at key, whichever revision of the rule has written it. If the caller's rule is older than the
+-- state's, the state's bands decide. If it is newer and has other bands, these inherit from the old ones, first those of the
+-- same period, then the rest in order; the time since t counts at the new rate. For a state that is not at a key of its own,
+-- key is nil and words are those of its text.
 local function stored(key, a, sig, revision, words)
   local s = {key = key, t = now, v = revision, sig = sig, bands = bands_of(sig), from = now, last = 0, begins = true}
   local f = words or state_words(text_get(key))
@@ -43,12 +44,12 @@ local function stored(key, a, sig, revision, words)
   return s
 end
 
--- state_ahead notes a slot that something else than the bands is in the way of: they do not tell when it is.
+-- state_ahead records in last a slot that is later than the bands require (own), since the bands do not contain its time.
 local function state_ahead(s, ahead, own)
   if ahead > own then s.last = math.max(s.last, now + ahead) end
 end
 
--- state_text is the text of a state.
+-- state_text returns the text of a state.
 local function state_text(s)
   local out = {string.format('%d %d ', math.max(s.t, now), s.v), s.sig,
     string.format(' %d %d', s.begins and now or s.from, s.last)}
@@ -56,7 +57,7 @@ local function state_text(s)
   return table.concat(out)
 end
 
--- state_keep writes a state that is as if unused after full us; or notes that, when it is not at a key.
+-- state_keep writes a state that is as if unused after full us. If the state is not at a key, it only sets s.full.
 local function state_keep(s, full)
   if not s.key then
     s.full = full

@@ -1,5 +1,5 @@
--- Keys that hold texts, each read once in a run: a script whose header names them (TEXTS) reads those of all items with one
--- MGET. A key that is written otherwise is not to be read here.
+-- Keys that hold texts. Each is read once in a run; if the script's header names them (TEXTS), one MGET reads those of all
+-- items. A key that the script also writes in another way must not be read here.
 local texts = {}
 
 local function text_get(key)

@@ -1,5 +1,5 @@
--- unpacked are the texts of a list, which come each after its length and a colon. The list begins at a place in text, by
--- default at its start.
+-- unpacked returns the texts of a list, each of which comes after its length and a colon. The list begins at the position at
+-- in text, by default at its start.
 local function unpacked(text, at)
   local list = {}
   at = at or 1
