@@ -19,7 +19,7 @@ LINT = $$(hack/tool.sh golangci-lint)
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-demo: build ## run a limit, a fought-over lock and a crashing client on the embedded store
+demo: build ## run a limit, a contended lock and a crashing client on the embedded store
 	bin/sidecar demo
 
 build: ## build bin/sidecar
