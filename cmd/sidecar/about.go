@@ -6,7 +6,7 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/coord/fleet"
 )
 
-// about describes the sidecar to the others.
+// about returns the description of this sidecar in the registry of sidecars.
 func (a *app) about() fleet.About {
 	about := fleet.About{Pod: a.pod, Address: a.address(), Version: version, StartedAtMS: a.started.UnixMilli()}
 	for _, r := range a.rules.InForce() {
@@ -15,7 +15,8 @@ func (a *app) about() fleet.About {
 	return about
 }
 
-// address is where other pods reach the health pages; empty where there are none, or where only this pod reaches them.
+// address returns the address by which other pods reach the health pages; empty if there are none, or if only this pod reaches
+// them.
 func (a *app) address() string {
 	if a.port == nil {
 		return ""
@@ -33,7 +34,7 @@ func (a *app) address() string {
 	return (&net.TCPAddr{IP: host, Port: at.Port}).String()
 }
 
-// podIP is the first address of this host that others may reach it by; nil = there is none.
+// podIP returns the first address of this host that other hosts may reach; nil = there is none.
 func podIP() net.IP {
 	all, err := net.InterfaceAddrs()
 	if err != nil {

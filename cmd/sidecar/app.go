@@ -36,27 +36,27 @@ import (
 )
 
 const (
-	// cleanupTime bounds the steps of stopping that have something to send.
+	// cleanupTime bounds the steps of stopping that send something.
 	cleanupTime = 2 * time.Second
-	// overtime is how long a step may take beyond its time before the next begins.
+	// overtime is how long a step may exceed its time before the next step begins.
 	overtime = 250 * time.Millisecond
-	// answerTime is for how long Redis may say nothing before what is still held is
-	// left to its TTL.
+	// answerTime is how long Stop waits for an answer from Redis. After that, leases that are
+	// still held end at their TTL.
 	answerTime = 500 * time.Millisecond
 )
 
-// app is one sidecar. Start and Stop may be called in any order, from any
-// goroutine; once stopped it stays so.
+// app is one sidecar. Start and Stop may be called in any order, from any goroutine. After Stop it
+// cannot be started again.
 type app struct {
-	config *config.Config // as it was at the start; reloads know what is in force now
+	config *config.Config // the configuration at the start; reloads has the one in force
 	origin origin
 	log    *slog.Logger
 	events *coord.Events
-	// started is when it was made, and pod the name of its pod.
+	// started is when newApp made it, pod the name of its pod.
 	started time.Time
 	pod     string
-	// logDropped has a function told of lines of the log that are dropped; nil of a
-	// log that drops none.
+	// logDropped sets a function that the log calls with the number of lines that it drops; nil
+	// if the log drops none.
 	logDropped func(count func(lines int64))
 
 	telemetry *telemetry.SDK
@@ -77,7 +77,7 @@ type app struct {
 	statusPort net.Listener   // nil without http.status_addr
 	methods    []coord.Method // those of the nouns
 
-	mu       sync.Mutex // makes Start and Stop take turns
+	mu       sync.Mutex // serializes Start and Stop
 	stopped  bool
 	cleanups []cleanup
 }
@@ -89,21 +89,21 @@ type cleanup struct {
 	undo   func(context.Context) error
 }
 
-// newApp makes a sidecar of a configuration and where it came from.
+// newApp makes a sidecar with a configuration; from is where it was read from.
 func newApp(c *config.Config, from origin, log *slog.Logger) *app {
 	if from.level == nil {
-		from.level = new(slog.LevelVar) // of a log whose level cannot be changed
+		from.level = new(slog.LevelVar) // the level of this log cannot be changed
 	}
 	return &app{config: c, origin: from, log: log, events: coord.NewEvents(), started: time.Now()}
 }
 
-// Start puts the layers together, from the store to the socket. Redis being away
-// is no error; what is, undoes the steps before it.
+// Start starts the layers, from the store to the socket. It succeeds while Redis does not answer.
+// If a step fails, the steps before it are undone.
 func (a *app) Start() error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.stopped || a.cleanups != nil {
-		return errors.New("start: it was started or stopped before")
+		return errors.New("start: the sidecar was started or stopped before")
 	}
 	for _, step := range []func() error{
 		a.startTelemetry, a.listenHTTP, a.listenStatus, a.openStore, a.readRules, a.serve, a.watchHealth, a.watchConfig, a.serveHTTP, a.serveStatus,
@@ -115,7 +115,7 @@ func (a *app) Start() error {
 		}
 	}
 	if a.config.Redis.URL != redis.Embedded {
-		a.log.Info("while redis does not answer, limits and breakers allow and say degraded, unless a fail_mode says otherwise; all else answers UNAVAILABLE",
+		a.log.Info("while redis does not answer, limits and breakers allow calls with degraded set, unless a fail_mode differs; all other calls fail with UNAVAILABLE",
 			"redis", a.runner.Status().Address)
 	}
 	a.log.Info("serving", "version", version, "socket", a.config.Socket.Path, "http", a.httpAddr(),
@@ -124,8 +124,8 @@ func (a *app) Start() error {
 	return nil
 }
 
-// Stop takes no new connections and acquisitions, lets clients leave within
-// limits.shutdown_grace, gives back what they still hold, and ends the rest.
+// Stop refuses new connections and acquisitions, waits for clients to disconnect within
+// limits.shutdown_grace, gives back the leases that they still hold, and stops the layers.
 func (a *app) Stop() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -139,9 +139,9 @@ func (a *app) Stop() {
 	}
 }
 
-// undo runs the clean-ups, the latest first. It needs a.mu. A step that outlives
-// its time, since Redis accepts and says nothing, is left behind: the ones after it
-// end the connections on which it waits.
+// undo runs the clean-ups, the latest first. It needs a.mu. It does not wait longer for a step that
+// exceeds its time, since Redis accepts connections and does not answer: the steps after it close
+// the connections on which it waits.
 func (a *app) undo() {
 	late := make(map[string]<-chan struct{})
 	for i := len(a.cleanups) - 1; i >= 0; i-- {
@@ -156,14 +156,13 @@ func (a *app) undo() {
 		select {
 		case <-ended:
 		case <-ctx.Done():
-			a.log.Warn("stop: " + name + ": it has not ended and is left behind")
+			a.log.Warn("stop: " + name + ": this step has not ended; stopping goes on without it")
 		}
 	}
 }
 
-// cleanUp runs a step and returns nil, or what is closed when the step has ended
-// that is late. Whatever ended the caller's context is why it runs, so it has a
-// context of its own.
+// cleanUp runs a step. It returns nil if the step has ended in time, else a channel that is closed
+// when the step ends. The step has a context of its own, since the caller's may have ended.
 func (a *app) cleanUp(c cleanup) (late <-chan struct{}) {
 	ended := make(chan struct{})
 	go func() {
@@ -196,7 +195,7 @@ func (a *app) startTelemetry() (err error) {
 		return err
 	}
 	a.onStop("telemetry", cleanupTime, a.telemetry.Shutdown)
-	a.telemetry.LogDropped(context.Background(), 0) // told as none, so that the first one is an increase
+	a.telemetry.LogDropped(context.Background(), 0) // makes the counter begin at 0, so that the first dropped line is an increase
 	if a.logDropped != nil {
 		a.logDropped(func(lines int64) { a.telemetry.LogDropped(context.Background(), lines) })
 	}
@@ -213,7 +212,7 @@ func (a *app) openStore() (err error) {
 	return nil
 }
 
-// storeOptions are those of the store by a configuration.
+// storeOptions returns the options of the store for a configuration.
 func storeOptions(c *config.Config) lua.Options {
 	r := c.Redis
 	return lua.Options{
@@ -226,7 +225,7 @@ func storeOptions(c *config.Config) lua.Options {
 	}
 }
 
-// readRules puts what the configuration says of limits and breakers in force.
+// readRules puts the configured rules and breaker policies in force.
 func (a *app) readRules() error {
 	c := a.config
 	a.rules = ratelimit.NewRules()
@@ -237,7 +236,7 @@ func (a *app) readRules() error {
 	return a.policies.Set(c.Breakers.Items)
 }
 
-// serve makes the nouns and opens the socket to them.
+// serve makes the nouns and opens the socket.
 func (a *app) serve() error {
 	c := a.config
 	mode, err := config.ParseMode(c.Socket.Mode)
@@ -270,7 +269,7 @@ func (a *app) serve() error {
 	return nil
 }
 
-// nouns are what handlers call.
+// nouns makes the nouns, and returns what the socket serves.
 func (a *app) nouns(keys coord.Keys, runtime *ratelimit.RuntimeRules) rpc.Services {
 	a.pod = a.podName()
 	answers := coord.NewAnswers(a.signals)
@@ -319,15 +318,15 @@ func (a *app) nouns(keys coord.Keys, runtime *ratelimit.RuntimeRules) rpc.Servic
 	}
 }
 
-// podName is what this pod is called in groups of consumers: in Kubernetes, the host's name is
-// that of the pod, unless it uses the network of its node. Empty = it is not known.
+// podName returns this pod's name in groups of consumers: streams.consumer, or the host's name. In
+// Kubernetes that is the pod's name, unless the pod uses its node's network. Empty = not known.
 func (a *app) podName() string {
 	if a.config.Streams.Consumer != "" {
 		return a.config.Streams.Consumer
 	}
 	name, err := os.Hostname()
 	if err != nil {
-		a.log.Warn("the name of the host is not known; groups of consumers see a new consumer after each restart", "err", err)
+		a.log.Warn("the host's name cannot be read, so that this sidecar is a new consumer in groups of streams after each restart; set streams.consumer", "err", err)
 	}
 	return name
 }
@@ -346,7 +345,7 @@ func (a *app) watchHealth() error {
 	return nil
 }
 
-// giveBack ends what clients left held, unless Redis does not answer.
+// giveBack gives back the leases that clients still hold, unless Redis does not answer within answerTime.
 func (a *app) giveBack(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -382,7 +381,7 @@ func (a *app) listenHTTP() (err error) {
 	if a.port, err = health.Port.Listen(a.config.HTTP.Addr); err != nil {
 		return err
 	}
-	a.onStop("http port", 0, func(context.Context) error { _ = a.port.Close(); return nil }) // it may be closed by then
+	a.onStop("http port", 0, func(context.Context) error { _ = a.port.Close(); return nil }) // the server may have closed it already
 	return nil
 }
 
@@ -394,7 +393,7 @@ func (a *app) serveHTTP() error {
 	return nil
 }
 
-// httpAddr is where the health pages are, empty for nowhere.
+// httpAddr returns the address of the health pages; empty = there are none.
 func (a *app) httpAddr() string {
 	if a.http == nil {
 		return ""

@@ -18,7 +18,7 @@ import (
 	"github.com/coxswain-sidecar/coxswain/client/api"
 )
 
-// benchFlags are what sidecar bench takes from its command line.
+// benchFlags are the flags of sidecar bench.
 type benchFlags struct {
 	callers, connections, keys int
 	method                     string
@@ -30,15 +30,15 @@ func newBench(p process) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "bench",
 		Short: "Call a running sidecar as fast as it answers, and measure",
-		Long: `Call a running sidecar from many callers, each calling again as soon as it was answered, and tell how many calls a
-second that made, how long they took, what was refused and what failed. Caller and sidecar share this machine's CPUs, so
-compare runs of one machine only. It goes through the Go client, whose cost is in the figures.
+		Long: `Call a running sidecar from many callers, each of which calls again as soon as it is answered. Print the number of calls
+per second, how long they took, and how many were refused or failed. Callers and sidecar share this machine's CPUs, so compare
+only runs on the same machine. The calls are made by the Go client, whose cost is part of the figures.
 
-Without --rule the limit is given in full with each call: a million a second, unless --limits says otherwise. The keys begin
-with "sidecar bench", so that no other caller's are touched. lock.acquire counts a lock that was taken and released as one
-call; locks of different callers are different ones.
+Without --rule each call has the limit in its params: a million a second, or --limits. The keys begin with "sidecar bench", so
+that other callers are not affected. For lock.acquire, one call is a lock that is acquired and released; each caller has locks
+of its own.
 
-A refusal is a result. The exit code is 1 if any call failed; the figures are printed all the same.`,
+A refusal is a result. The exit code is 1 if any call failed; the figures are printed then too.`,
 		Example: `  sidecar bench
   sidecar bench --callers 256 --duration 10s -o json
   sidecar bench --method ratelimit.acquire --rule crawler --keys 1
@@ -48,14 +48,14 @@ A refusal is a result. The exit code is 1 if any call failed; the figures are pr
 	var f benchFlags
 	cmd.Flags().IntVar(&f.callers, "callers", 64, "`number` of callers")
 	cmd.Flags().IntVar(&f.connections, "connections", 4, "`number` of connections that they share")
-	cmd.Flags().IntVar(&f.keys, "keys", 10_000, "`number` of keys that the calls are about")
+	cmd.Flags().IntVar(&f.keys, "keys", 10_000, "`number` of different keys to call with")
 	methods := slices.Sorted(maps.Keys(benchCalls))
 	addChoice(cmd, &f.method, "method", api.RatelimitAcquire.Name, "`method` to call: "+strings.Join(methods, ", "), methods...)
 	cmd.Flags().DurationVar(&f.duration, "duration", 3*time.Second, "`duration` of the load")
 	cmd.Flags().StringVar(&f.rule, "rule", "", "`name` of the rule to ask")
 	names(ruleNames).of(cmd, "rule")
 	addChoice(cmd, &f.algorithm, "algorithm", api.AlgorithmTokenBucket, "`algorithm` of --limits", api.Algorithms...)
-	cmd.Flags().StringVar(&f.limits, "limits", "1000000/1s", "the `bands` to ask in place of a rule, limit/period, separated by commas, such as 10/1s,80/10m")
+	cmd.Flags().StringVar(&f.limits, "limits", "1000000/1s", "the `bands` of the limit if there is no --rule: limit/period, separated by commas, such as 10/1s,80/10m")
 	socket := addSocketFlag(cmd, p)
 	output := addTextOutput(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
@@ -99,7 +99,7 @@ func (f *benchFlags) check(limitGiven bool) (api.RatelimitParams, error) {
 	return api.RatelimitParams{Algorithm: f.algorithm, Limits: bands}, err
 }
 
-// parseBands reads bands as they are shown: 10/1s,80/10m.
+// parseBands parses bands such as 10/1s,80/10m.
 func parseBands(text string) ([]api.Band, error) {
 	var bands []api.Band
 	for part := range strings.SplitSeq(text, ",") {
@@ -111,13 +111,13 @@ func parseBands(text string) ([]api.Band, error) {
 			bands = append(bands, api.Band{Limit: limit, PeriodMS: d.Milliseconds()})
 		}
 		if err != nil {
-			return nil, usage("--limits %s: %q is no band; write limit/period, such as 80/10m", text, part)
+			return nil, usage("--limits %s: %q is not a band; write limit/period, such as 80/10m", text, part)
 		}
 	}
 	return bands, nil
 }
 
-// benchCall makes one call about a key and reports whether it was let through.
+// benchCall makes one call with a key and reports whether it was granted.
 type benchCall func(ctx context.Context, c *client.Client, p *api.RatelimitParams, key string) (granted bool, err error)
 
 // benchCalls are the methods that can be measured.
@@ -149,7 +149,7 @@ func limitCall(m api.Method[api.RatelimitParams, api.RatelimitResult]) benchCall
 	}
 }
 
-// bench runs the load. Calls that fail are counted; an error means that there was none.
+// bench runs the load. Failed calls are counted; bench returns an error only if no call could be made.
 func bench(ctx context.Context, socket string, f benchFlags, params api.RatelimitParams) (*benchResult, error) {
 	c, err := client.Dial(ctx, client.Options{
 		Socket: socket, Client: "sidecar bench", Version: version, Connections: f.connections, FailFast: true,
@@ -170,10 +170,10 @@ func bench(ctx context.Context, socket string, f benchFlags, params api.Ratelimi
 	return r, nil
 }
 
-// benchKey is what a caller's nth call is about. Callers go through all keys, each in an
-// order of its own; the locks of each are its own.
+// benchKey returns the key of a caller's nth call. Callers go through all keys, each in an order of its
+// own; each caller has locks of its own.
 func benchKey(f benchFlags, caller, n int) string {
-	const prime = 6151 // callers that start side by side do not stay so
+	const prime = 6151 // the step between a caller's keys
 	key := "sidecar bench " + strconv.Itoa((caller*7919+n*prime)%f.keys)
 	if f.method == api.LockAcquire.Name {
 		key += " of " + strconv.Itoa(caller)
@@ -181,7 +181,7 @@ func benchKey(f benchFlags, caller, n int) string {
 	return key
 }
 
-// codeOf names an error in the summary: the code of a reply, else what kind it is.
+// codeOf names an error in the summary: by the code of a reply, or else by its kind.
 func codeOf(err error) string {
 	var reply *api.Error
 	switch {
@@ -196,7 +196,7 @@ func codeOf(err error) string {
 	}
 }
 
-// print tells the result in a format.
+// print prints the result in a format.
 func (r *benchResult) print(to io.Writer, format string) error {
 	if format != outputText {
 		return printJSON(to, r, format)
@@ -227,7 +227,7 @@ func (r *benchResult) failed() int64 {
 	return n
 }
 
-// failure is the first error, nil if none of the calls failed.
+// failure returns the first error, nil if no call failed.
 func (r *benchResult) failure() error {
 	if r.first == nil {
 		return nil

@@ -6,14 +6,14 @@ import (
 	"time"
 )
 
-// benchResult is what sidecar bench measured; its names are an interface.
+// benchResult is the result of sidecar bench. Programs rely on its JSON names.
 type benchResult struct {
 	Method      string           `json:"method"`
 	Callers     int              `json:"callers"`
 	Connections int              `json:"connections"`
 	Keys        int              `json:"keys"`
 	DurationMS  int64            `json:"duration_ms"` // from the first call to the last answer
-	Calls       int64            `json:"calls"`       // those that were answered, refusals among them
+	Calls       int64            `json:"calls"`       // the calls that were answered, refusals included
 	Rate        float64          `json:"calls_per_second"`
 	P50US       int64            `json:"p50_us"`
 	P99US       int64            `json:"p99_us"`
@@ -24,11 +24,11 @@ type benchResult struct {
 	first error
 }
 
-// longestPause is between a caller's calls while they fail: a sidecar that is gone is not
-// asked without a break.
+// longestPause is the longest pause between a caller's calls while they fail, so that a caller does not
+// call a sidecar that is gone in a busy loop.
 const longestPause = 100 * time.Millisecond
 
-// measured runs callers for d, each calling again as soon as it was answered.
+// measured runs callers for d. Each calls again as soon as it is answered.
 func measured(callers int, d time.Duration, call func(caller, n int) (granted bool, err error)) *benchResult {
 	var (
 		wg  sync.WaitGroup
@@ -79,9 +79,8 @@ func measured(callers int, d time.Duration, call func(caller, n int) (granted bo
 	return r
 }
 
-// latencies counts durations in buckets whose width is at most a 32nd of where they
-// begin, so that a load of hours takes no more memory than one of seconds. The zero value
-// is ready to use.
+// latencies counts durations in buckets whose width is at most a 32nd of their lower edge, so that a
+// load of hours needs no more memory than one of seconds. The zero value is ready to use.
 type latencies struct {
 	buckets [64 << fineness]int64
 	count   int64
@@ -91,7 +90,7 @@ type latencies struct {
 const fineness = 5
 
 func (l *latencies) add(d time.Duration) {
-	d = max(d, 0) // a clock that was set back
+	d = max(d, 0) // the clock may have been set back
 	l.buckets[bucketOf(uint64(d))]++
 	l.count++
 	l.longest = max(l.longest, d)
@@ -105,8 +104,8 @@ func (l *latencies) merge(o *latencies) {
 	l.longest = max(l.longest, o.longest)
 }
 
-// quantile is the upper edge of the bucket of the call that q of all calls were not
-// longer than, and never more than the longest.
+// quantile returns the q-quantile of the durations: the upper edge of its bucket, but at most the
+// longest duration.
 func (l *latencies) quantile(q float64) time.Duration {
 	rank := int64(q * float64(l.count))
 	for i, n := range &l.buckets {
@@ -118,13 +117,13 @@ func (l *latencies) quantile(q float64) time.Duration {
 	return l.longest
 }
 
-// bucketOf is the place of a number by its highest bits: small ones have a bucket each.
+// bucketOf returns the bucket of a number by its highest bits. Small numbers have a bucket each.
 func bucketOf(n uint64) int {
 	shift := max(0, bits.Len64(n)-fineness-1)
 	return shift<<fineness + int(n>>shift)
 }
 
-// edgeOf is the largest number of a bucket.
+// edgeOf returns the largest number of a bucket.
 func edgeOf(bucket int) time.Duration {
 	shift := max(0, bucket>>fineness-1)
 	top := uint64(bucket - shift<<fineness)

@@ -103,8 +103,8 @@ func TestBenchRefusesWhatItCannotMeasure(t *testing.T) {
 		"--duration 0s: write a time above 0, such as 3s\n":                     {"--duration", "0s"},
 		"--output yaml is unknown; write text, json or pretty\n" + usageOfBench: {"-o", "yaml"},
 		"--method lock.get is unknown; write lock.acquire, ratelimit.acquire, ratelimit.peek or session.ping\n" + usageOfBench: {"--method", "lock.get"},
-		"--limits 10: \"10\" is no band; write limit/period, such as 80/10m\n":                                                 {"--limits", "10"},
-		"--limits 1/1s,x/1m: \"x/1m\" is no band; write limit/period, such as 80/10m\n":                                        {"--limits", "1/1s,x/1m"},
+		"--limits 10: \"10\" is not a band; write limit/period, such as 80/10m\n":                                              {"--limits", "10"},
+		"--limits 1/1s,x/1m: \"x/1m\" is not a band; write limit/period, such as 80/10m\n":                                     {"--limits", "1/1s,x/1m"},
 		"--rule has its own limits and algorithm: leave out --limits and --algorithm, or --rule\n":                             {"--rule", "r", "--limits", "1/1s"},
 	} {
 		a := cli(t, append([]string{"bench", "--socket", "/none"}, args...)...)

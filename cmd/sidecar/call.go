@@ -33,7 +33,7 @@ The call is a session of its own: what it acquires is given back when it ends, u
 
 With -o pretty a string of several lines is printed as a list of its lines.
 
-A refusal is an answer, and the exit code is 0. With --exit-code it is 4 if a limit or a breaker refuses ("allowed":false), and 5
+A refusal is a result, and the exit code is 0. With --exit-code it is 4 if a limit or a breaker refuses ("allowed":false), and 5
 if the caller does not get or hold what the call is about ("acquired", "reserved", "renewed" or "found" is false).`,
 		Example: `  sidecar call ratelimit.acquire '{"key":"a","algorithm":"token_bucket","limits":[{"limit":3,"period_ms":5000}]}'
   sidecar call lock.acquire '{"name":"nightly","bind":"ttl","ttl_ms":60000}'
@@ -43,7 +43,7 @@ if the caller does not get or hold what the call is about ("acquired", "reserved
 		ValidArgsFunction: completeMethods,
 	}
 	socket := addSocketFlag(cmd, p)
-	timeout := cmd.Flags().Duration("timeout", api.DefaultDeadlineMS*time.Millisecond, "`duration` that the call may take, beside its wait_ms")
+	timeout := cmd.Flags().Duration("timeout", api.DefaultDeadlineMS*time.Millisecond, "`duration` that the call may take, in addition to its wait_ms")
 	output := addJSONOutput(cmd)
 	tells := cmd.Flags().Bool("exit-code", false, "exit with 4 if a limit or a breaker refuses, with 5 if the caller does not get or hold what the call is about")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -75,9 +75,9 @@ if the caller does not get or hold what the call is about ("acquired", "reserved
 // longestWait is how long one call may wait.
 const longestWait = 60 * time.Second
 
-// waitOf is how long a call asks to wait, for which it needs time beside its own.
+// waitOf returns how long a call asks to wait, which is added to its timeout.
 func waitOf(params map[string]any) time.Duration {
-	ms, _ := params[api.ParamWaitMS].(int64) // what is no number is refused
+	ms, _ := params[api.ParamWaitMS].(int64) // the sidecar refuses other types
 	return time.Duration(max(0, min(ms, longestWait.Milliseconds()))) * time.Millisecond
 }
 
@@ -104,8 +104,8 @@ func call(ctx context.Context, socket, method string, params map[string]any) (an
 // had are the fields of results that report whether the caller has what it asked for.
 var had = []string{"acquired", "reserved", "renewed", "found"}
 
-// codeOfAnswer is the exit code of a call that did not fail, by what its result says: of several decisions, the one that
-// is worst. Decisions are in "result" and "results"; what else a result has inside may be of users, such as the fields of a message.
+// codeOfAnswer returns the exit code of a call that did not fail, by its result; of several decisions, the code of the worst.
+// Decisions are in "result" and "results". Other inner maps may have keys of users, such as the fields of a message.
 func codeOfAnswer(answer any) int {
 	switch r := answer.(type) {
 	case map[string]any:
@@ -135,8 +135,8 @@ func codeOfAnswer(answer any) int {
 	return exitOK
 }
 
-// degraded reports whether a result, or one of several, came from a fail mode: who
-// tries things out by hand would take it for one of Redis.
+// degraded reports whether a result, or one of several, came from a fail mode. A user who tries things out
+// by hand would otherwise take it for a decision by the state in Redis.
 func degraded(result any) bool {
 	switch r := result.(type) {
 	case map[string]any:
@@ -150,7 +150,7 @@ func degraded(result any) bool {
 	return false
 }
 
-// outputFormat is the format of an answer in JSON: the one that was asked for, or pretty for people.
+// outputFormat returns the format of an answer in JSON: the one that was asked for, or by default pretty on a terminal, else json.
 func outputFormat(asked string, out io.Writer) string {
 	if asked == "" && telemetry.IsTerminal(out) {
 		return outputPretty
@@ -158,8 +158,8 @@ func outputFormat(asked string, out io.Writer) string {
 	return cmp.Or(asked, outputJSON)
 }
 
-// readParams reads the JSON object of a command line. Numbers stay what they
-// are: an integer past 2^53 must not turn into a nearby one on its way.
+// readParams reads the JSON object of a command line. Integers stay exact, also above 2^53, where a
+// float64 would change them.
 func readParams(args []string, in io.Reader) (map[string]any, error) {
 	if len(args) == 0 {
 		return nil, nil
@@ -249,8 +249,8 @@ func printJSON(to io.Writer, v any, format string) error {
 	return err
 }
 
-// byLine replaces each text of several lines in a result, such as a configuration,
-// by the list of its lines: as one text it would be a single line full of escapes.
+// byLine replaces each text of several lines in a result, such as a configuration, by the list of its
+// lines. As one text, JSON would print it on a single line full of escapes.
 func byLine(v any) any {
 	switch v := v.(type) {
 	case string:
@@ -269,8 +269,8 @@ func byLine(v any) any {
 	return v
 }
 
-// asciiControls escapes what JSON may have as it is and a terminal acts upon. It
-// is the same JSON: such a character can only be in a string.
+// asciiControls escapes characters that a terminal may act upon and that JSON may have unescaped. The
+// result is equivalent JSON, since such characters can only be in strings.
 func asciiControls(text string) string {
 	var b strings.Builder
 	for _, r := range text {

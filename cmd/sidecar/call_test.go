@@ -163,7 +163,7 @@ func TestAnAnswerWithoutRedisIsNotTakenForOneOfRedis(t *testing.T) {
 	t.Parallel()
 	s := serve(t, socketIn(t), []string{noGrace}, "--redis", "redis://127.0.0.1:1")
 	s.logs(t, `"msg":"serving"`)
-	s.logs(t, `"msg":"while redis does not answer, limits and breakers allow and say degraded`)
+	s.logs(t, `"msg":"while redis does not answer, limits and breakers allow calls with degraded set`)
 	const limits = `"key":"a","algorithm":"token_bucket","limits":[{"limit":3,"period_ms":5000}]`
 	for method, params := range map[string]string{
 		"ratelimit.acquire": "{" + limits + "}", "ratelimit.acquire_many": `{"items":[{` + limits + `}]}`, "breaker.allow": `{"name":"a"}`,

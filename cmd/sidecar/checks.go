@@ -15,15 +15,15 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/redis"
 )
 
-// liveChecks never touch Redis: restarting a sidecar mends no Redis.
+// liveChecks never ask Redis, since restarting the sidecar does not repair Redis.
 func (a *app) liveChecks() []health.Check {
 	return []health.Check{{Name: "socket", Run: func(ctx context.Context) (string, error) {
 		return fmt.Sprintf("%s answers, %d connections", a.config.Socket.Path, a.server.Connections()), a.server.Alive(ctx)
 	}}}
 }
 
-// readyChecks answer from what the runner's own probe found, but for the ping:
-// a state that is a second old would call a frozen Redis ready.
+// readyChecks use the results of the runner's probe. Only the check of Redis sends a ping of its own:
+// by a result that is a second old, a frozen Redis would be ready.
 func (a *app) readyChecks() []health.Check {
 	return []health.Check{
 		{Name: "redis", Run: func(ctx context.Context) (string, error) {
@@ -56,8 +56,8 @@ func (a *app) checkPool(context.Context) (string, error) {
 	return fmt.Sprintf("%d of %d connections open, %d idle", s.PoolTotal, s.PoolMax, s.PoolIdle), nil
 }
 
-// snapshot answers health.get, also in the moment between the socket's opening
-// and the first check.
+// snapshot returns the result of health.get, also between the opening of the socket and the first
+// check.
 func (a *app) snapshot(context.Context) api.HealthResult {
 	if h := a.health.Load(); h != nil {
 		return h.Snapshot()
@@ -65,7 +65,7 @@ func (a *app) snapshot(context.Context) api.HealthResult {
 	return api.HealthResult{Store: a.runner.Status().Topology, Checks: []api.HealthCheck{{Name: "start", Detail: "still starting; ask again"}}}
 }
 
-// draining tells that the pod ends.
+// draining handles session.drain: it logs it, stops charging tokens ahead and delivering messages, and publishes an event.
 func (a *app) draining(until time.Time) {
 	at := until.UTC().Format(time.RFC3339)
 	a.log.Info("draining: the pod ends", "at", at)
@@ -94,9 +94,9 @@ func (a *app) addGauges() error {
 	t := a.telemetry
 	state := func(s string) attribute.KeyValue { return attribute.String("state", s) }
 	of := func(what string) attribute.KeyValue { return attribute.String("of", what) }
-	const held = "Bytes that connections hold together beyond what each has for itself."
+	const held = "Bytes that all connections hold together, beyond the fixed part of each."
 	return errors.Join(
-		t.Gauge("coxswain.config.reload.ok", "", "1 while the configuration in force is what the files say, 0 after a reload that was refused.",
+		t.Gauge("coxswain.config.reload.ok", "", "1 while the configuration in force is that of the files, 0 after a reload that was refused.",
 			func(context.Context) float64 {
 				if r := a.reloads.Load(); r != nil && r.state.Load().err != nil {
 					return 0
@@ -109,23 +109,23 @@ func (a *app) addGauges() error {
 		t.Gauge("coxswain.held", "By", held, a.held(func(_, calls int64) int64 { return calls }), of("calls")),
 		t.Gauge("coxswain.held.max", "By", "The most bytes of either that connections may hold together (half of limits.max_total_bytes).",
 			func(context.Context) float64 { return float64(a.server.Limits().MaxTotalBytes / 2) }),
-		t.Gauge("coxswain.waiting", "{call}", "Calls that stand in a waiting line now.",
+		t.Gauge("coxswain.waiting", "{call}", "Calls that are in a waiting line now.",
 			func(context.Context) float64 { return float64(a.lines.Waiting()) }),
 		t.Gauge("coxswain.stream.groups", "{group}", "Groups of consumers that this sidecar takes part in now.",
 			func(context.Context) float64 { return float64(a.streams.Loops()) }),
-		t.Gauge("coxswain.stream.unsent", "By", "Bytes of messages of streams that were read and that no client was sent so far.",
+		t.Gauge("coxswain.stream.unsent", "By", "Bytes of messages of streams that were read and not sent to a client yet.",
 			func(context.Context) float64 { return float64(a.streams.Unsent()) }),
-		t.Gauge("coxswain.stream.lag", "{message}", "Messages that the groups of this sidecar were not given, all groups together, as counted a moment ago.",
+		t.Gauge("coxswain.stream.lag", "{message}", "Messages that were not delivered to the groups of this sidecar, all groups together, as of the last count.",
 			func(context.Context) float64 { return float64(a.streams.Standing().Lag) }),
-		t.Gauge("coxswain.stream.pending", "{message}", "Messages that the groups of this sidecar were given and have not acknowledged, all groups together.",
+		t.Gauge("coxswain.stream.pending", "{message}", "Messages that were delivered to the groups of this sidecar and are not acknowledged, all groups together.",
 			func(context.Context) float64 { return float64(a.streams.Standing().Pending) }),
-		t.Gauge("coxswain.stream.pending.age", "s", "Time since the oldest message was published that a group of this sidecar has not acknowledged.",
+		t.Gauge("coxswain.stream.pending.age", "s", "Time since the publishing of the oldest message that a group of this sidecar has not acknowledged.",
 			func(context.Context) float64 { return a.streams.Standing().Oldest.Seconds() }),
 		t.Gauge("coxswain.redis.up", "", "1 while Redis answers, else 0.", status(up)),
 		t.State("coxswain.redis.trouble", "1 and its name while something is wrong with Redis or the way to it, else 0 and none.", "trouble", trouble),
 		t.Gauge("coxswain.redis.rtt", "s", "The last probe's round trip to Redis.",
 			status(func(s redis.Status) float64 { return s.RTT.Seconds() })),
-		t.Gauge("coxswain.redis.memory", "By", "Memory that Redis says it uses.",
+		t.Gauge("coxswain.redis.memory", "By", "Memory that Redis reports to use.",
 			status(func(s redis.Status) float64 { return float64(s.UsedMemory) })),
 		t.Gauge("coxswain.redis.pool", "{connection}", "Connections of the pool, idle or used.",
 			status(func(s redis.Status) float64 { return float64(s.PoolIdle) }), state("idle")),
@@ -136,7 +136,7 @@ func (a *app) addGauges() error {
 	)
 }
 
-// held reads one part of what connections hold.
+// held returns a function that reads one part of the bytes that connections hold.
 func (a *app) held(part func(buffers, calls int64) int64) func(context.Context) float64 {
 	return func(context.Context) float64 { return float64(part(a.server.Held())) }
 }

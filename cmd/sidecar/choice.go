@@ -19,7 +19,7 @@ const (
 	outputTable  = "table"
 )
 
-// choice is the value of a flag that takes one of a few values. Completion offers them.
+// choice is the value of a flag that accepts one of a few values, which completion offers.
 type choice struct {
 	value *string
 	of    []string
@@ -43,7 +43,8 @@ type noChoice struct{ of []string }
 
 func (e *noChoice) Error() string { return "write " + either(e.of) }
 
-// unknownChoice words the error for a flag with an unknown value as the other errors about values are worded; it returns other errors as they are.
+// unknownChoice makes the error for an unknown value of a flag like the other errors about values. It returns other errors
+// unchanged.
 func unknownChoice(err error) error {
 	var invalid *pflag.InvalidValueError
 	var none *noChoice
@@ -53,7 +54,7 @@ func unknownChoice(err error) error {
 	return fmt.Errorf("--%s %s is unknown; %w", invalid.GetFlag().Name, api.Printable(invalid.GetValue()), none)
 }
 
-// addChoice adds a flag to a command that takes one of a few values.
+// addChoice adds a flag that accepts one of a few values to a command.
 func addChoice(cmd *cobra.Command, to *string, name, value, help string, of ...string) {
 	*to = value
 	cmd.Flags().Var(&choice{to, of}, name, help)

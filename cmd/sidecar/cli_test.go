@@ -24,7 +24,7 @@ func TestBadUsageIsExitCode2AndNamesTheRemedy(t *testing.T) {
 			"Usage: sidecar call METHOD [JSON|-] [flags]; more: sidecar call --help\n",
 		"probe":              "accepts 1 arg(s), received 0\nUsage: sidecar probe live|ready|redis [flags]; more: sidecar probe --help\n",
 		"probe steady":       "invalid argument \"steady\" for \"sidecar probe\"\nUsage: sidecar probe live|ready|redis [flags]; more: sidecar probe --help\n",
-		"config":             "config: say what to do: check or print\n",
+		"config":             "config: name a command: check or print\n",
 		"config frob":        "config frob: no such command; use check or print\n",
 		"describe lok.get":   "lok.get: no such method; did you mean lock.get?\n",
 		"describe x":         "x: no such method; sidecar methods lists them\n",

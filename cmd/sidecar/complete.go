@@ -123,7 +123,7 @@ func ruleNames(ctx context.Context, c *client.Client) ([]string, error) {
 // files for each.
 func completeOthers(cmd *cobra.Command) {
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
-		if _, said := cmd.GetFlagCompletionFunc(f.Name); said {
+		if _, set := cmd.GetFlagCompletionFunc(f.Name); set {
 			return
 		}
 		complete := cobra.NoFileCompletions

@@ -8,7 +8,7 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/coord/ratelimit"
 )
 
-// serveFlags are what serve takes from its command line.
+// serveFlags are the flags of serve that are about the configuration.
 type serveFlags struct{ file string }
 
 // settingFlags set single values of the configuration.
@@ -16,7 +16,7 @@ var settingFlags = []struct{ name, path, help string }{
 	{"socket", "socket.path", "`path` of the socket to serve (default " + config.DefaultSocket + ")"},
 	{"redis", "redis.url", "address of Redis, a `url`: redis://[user:password@]host:port[/db] (rediss:// for TLS), unix:///path, " +
 		"redis+sentinel://host,host/master, redis+cluster://host,host, or embedded for a development store in this process; " +
-		"one with a password is better in COXSWAIN_REDIS_URL"},
+		"put one with a password into COXSWAIN_REDIS_URL instead"},
 	{"http", "http.addr", "`address` of the health and metrics pages, host:port; empty for none (default :8086)"},
 	{"status", "http.status_addr", "`address` of the status page, 127.0.0.1:port; empty = no status page, the default"},
 	{"log-level", "telemetry.log_level", "`level` of the log: debug, info, warn or error (default info)"},
@@ -31,7 +31,7 @@ func addServeFlags(cmd *cobra.Command) *serveFlags {
 	return f
 }
 
-// sources are the file, the environment and those flags that were given.
+// sources returns the file, the environment and the flags that were given.
 func (f *serveFlags) sources(cmd *cobra.Command, p process) config.Sources {
 	src := config.Sources{File: f.file, Env: p.env}
 	for _, s := range settingFlags {
@@ -51,7 +51,7 @@ func loadConfig(src config.Sources) (*config.Config, error) {
 	return c, nil
 }
 
-// checkRules asks coord, which alone knows what a rule and a policy may say.
+// checkRules checks rules and breaker policies by their nouns, since internal/config does not know what is valid in them.
 func checkRules(c *config.Config) []config.Problem {
 	var all []config.Problem
 	for _, p := range ratelimit.CheckRules(c.Rules.Items) {

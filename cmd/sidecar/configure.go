@@ -16,8 +16,8 @@ func newConfigCheck(p process) *cobra.Command {
 	return &cobra.Command{
 		Use:   "check FILE",
 		Short: "Check a configuration file and show every mistake",
-		Long: `Check a configuration file, rules included, and show every mistake with its line and the remedy: exit code 0 when
-there is none, else 2. COXSWAIN_* variables are checked with it, since serve would read them too.`,
+		Long: `Check a configuration file with its rules, and show each mistake with its line and its fix: exit code 0 if there is
+none, else 2. COXSWAIN_* variables are checked with it, since serve would read them too.`,
 		Example: "  sidecar config check coxswain.yaml",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -35,7 +35,7 @@ func newConfigPrint(p process) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "print",
 		Short: "Print the configuration in force, with secrets masked",
-		Long: `Print the configuration that serve would run with, with secrets masked; beside each value stand its variable and
+		Long: `Print the configuration that serve would run with, with secrets masked; each value has a comment with its variable and
 what set it.`,
 		Example: "  sidecar config print --config coxswain.yaml",
 		Args:    cobra.NoArgs,

@@ -23,7 +23,7 @@ func newDead(p process) *cobra.Command {
 		newDeadList(p), newDeadShow(p), newDeadRedrive(p), newDeadDrop(p))
 }
 
-// deadFlags are those of all commands about dead letters.
+// deadFlags are the flags of all commands about dead letters.
 type deadFlags struct {
 	p              process
 	name           string
@@ -66,8 +66,8 @@ func newDeadList(p process) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list --stream S",
 		Short: "List dead letters, the oldest first",
-		Long: `List dead letters, the oldest first: messages that a group failed to process. Where there are more than --count, the
-last line on stderr says how to go on. With -o json, bodies are base64.`,
+		Long: `List dead letters, the oldest first: messages that a group failed to process. If there are more than --count, the last
+line on stderr has the flag that lists the next ones. With -o json, bodies are base64.`,
 		Example: "  sidecar dead list --stream orders\n  sidecar dead list --stream orders --count 256 -o json",
 		Args:    cobra.NoArgs,
 	}
@@ -97,7 +97,7 @@ last line on stderr says how to go on. With -o json, bodies are base64.`,
 	return cmd
 }
 
-// listLetters has a line for each letter.
+// listLetters prints a line for each letter.
 func listLetters(to io.Writer, letters []api.StreamDeadLetter) error {
 	w := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "ID\tDEAD AT\tGROUP\tATTEMPTS\tBYTES\tREASON")
@@ -112,7 +112,7 @@ func newDeadShow(p process) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "show --stream S [ID]",
 		Short:   "Show a dead letter with its body and fields",
-		Long:    "Show a dead letter with its body and fields; without an ID the oldest, if there is one. A body that is no text is base64.",
+		Long:    "Show a dead letter with its body and fields; without an ID the oldest, if there is one. A body that is not UTF-8 is printed as base64.",
 		Example: "  sidecar dead show --stream orders",
 		Args:    cobra.MaximumNArgs(1),
 	}
@@ -125,7 +125,7 @@ func newDeadShow(p process) *cobra.Command {
 		if len(args) > 0 {
 			var ok bool
 			if q.After, ok = before(args[0]); !ok {
-				return usage("%q is no id of a dead letter; sidecar dead list shows them", args[0])
+				return usage("%q is not the id of a dead letter; sidecar dead list shows them", args[0])
 			}
 		}
 		r, err := asked(cmd.Context(), f, api.StreamDead, q)
@@ -142,7 +142,7 @@ func newDeadShow(p process) *cobra.Command {
 	return cmd
 }
 
-// before is an id that no other is between and the given one.
+// before returns the id directly before the given one.
 func before(id string) (string, bool) {
 	at, n, ok := strings.Cut(id, "-")
 	ms, err := strconv.ParseInt(at, 10, 64)
@@ -157,7 +157,7 @@ func before(id string) (string, bool) {
 	}
 }
 
-// showLetter is one screen for people.
+// showLetter prints a letter for people.
 func showLetter(to io.Writer, l api.StreamDeadLetter) error {
 	var b strings.Builder
 	say := func(format string, args ...any) { _ = printLine(&b, format, args...) }
@@ -181,19 +181,19 @@ func showLetter(to io.Writer, l api.StreamDeadLetter) error {
 	return err
 }
 
-// atOnce is how many dead letters one call may name, or move.
+// atOnce is the most dead letters that one call may name or move.
 const atOnce = 256
 
 func newDeadRedrive(p process) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "redrive --stream S ID...|--count N|--all",
 		Short: "Move dead letters back to the end of their stream",
-		Long: `Move dead letters back to the end of their stream, each for the group that failed: those that are named, so many of the
-oldest, or all that there are when it begins. 256 at a time move in one step. IDs that are no dead letters are passed over.`,
+		Long: `Move dead letters back to the end of their stream, each for the group that failed to process it: those that are named, the
+N oldest, or all that there are when the command begins. One step moves at most 256. IDs without a dead letter are ignored.`,
 		Example: "  sidecar dead redrive --stream orders --count 10\n  sidecar dead redrive --stream orders --all",
 	}
 	f := addDeadFlags(cmd, p)
-	count := cmd.Flags().Int64("count", 0, "`n` of the oldest")
+	count := cmd.Flags().Int64("count", 0, "`n` of the oldest dead letters")
 	all := cmd.Flags().Bool("all", false, "all that there are")
 	cmd.RunE = func(cmd *cobra.Command, ids []string) error {
 		if err := f.check(); err != nil {
@@ -213,8 +213,8 @@ oldest, or all that there are when it begins. 256 at a time move in one step. ID
 	return cmd
 }
 
-// redrive moves dead letters, some at a time. All are those that there are at first: what
-// comes meanwhile may be the same again.
+// redrive moves dead letters, in steps. With all it moves as many as there are when it begins: letters that
+// are added meanwhile may be the same messages again.
 func redrive(ctx context.Context, f *deadFlags, ids []string, count int64, all bool) (sum api.StreamRedriveResult, err error) {
 	if all {
 		s, err := asked(ctx, f, api.StreamStats, api.StreamStatsParams{Stream: *f.stream})
@@ -278,7 +278,7 @@ func newDeadDrop(p process) *cobra.Command {
 	return cmd
 }
 
-// drop deletes dead letters: those of ids, some at a time, those that are older, or all.
+// drop deletes dead letters: those of ids, in steps; or those that are older; or all.
 func drop(ctx context.Context, f *deadFlags, ids []string, older time.Duration) (sum api.StreamTrimResult, err error) {
 	q := api.StreamTrimParams{Stream: *f.stream, Dead: true}
 	if len(ids) == 0 {

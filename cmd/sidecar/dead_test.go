@@ -82,13 +82,13 @@ func (m *morgue) dead(args ...string) answer {
 func TestBadUsageOfDeadIsToldWithTheRemedy(t *testing.T) {
 	t.Parallel()
 	for line, want := range map[string]string{
-		"dead":      "dead: say what to do: list, show, redrive or drop\n",
+		"dead":      "dead: name a command: list, show, redrive or drop\n",
 		"dead frob": "dead frob: no such command; use list, show, redrive or drop\n",
 		"dead list": "dead: name a stream with --stream\n",
 		"dead list --stream s -o yaml": "--output yaml is unknown; write text, json or pretty\n" +
 			"Usage: sidecar dead list --stream S [flags]; more: sidecar dead list --help\n",
 		"dead list --stream s --count 257":           "--count 257 is out of range; use 1 to 256\n",
-		"dead show --stream s x":                     "\"x\" is no id of a dead letter; sidecar dead list shows them\n",
+		"dead show --stream s x":                     "\"x\" is not the id of a dead letter; sidecar dead list shows them\n",
 		"dead redrive --stream s":                    "dead redrive: give either IDs, --count or --all\n",
 		"dead redrive --stream s --all --count 1":    "dead redrive: give either IDs, --count or --all\n",
 		"dead redrive --stream s --count -1 1-0":     "dead redrive: give either IDs, --count or --all\n",

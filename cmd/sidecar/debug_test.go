@@ -70,7 +70,7 @@ func TestProfilesAreNowhereUnlessAskedFor(t *testing.T) {
 
 func TestProfilesAreForThisMachineAlone(t *testing.T) {
 	t.Parallel()
-	const only = ": profiles are served on 127.0.0.1 alone; write 127.0.0.1:PORT\n"
+	const only = ": profiles are served on 127.0.0.1 only; write 127.0.0.1:PORT\n"
 	for addr, want := range map[string]string{
 		"0.0.0.0:6060":   "--debug-addr 0.0.0.0:6060" + only,
 		":6060":          "--debug-addr :6060" + only,

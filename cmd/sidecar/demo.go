@@ -20,17 +20,16 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/telemetry"
 )
 
-// demoTime bounds the demo as a whole. It takes well under a second on a machine that is
-// not busy.
+// demoTime bounds the whole demo, which takes well under a second on an idle machine.
 const demoTime = 5 * time.Minute
 
 func newDemo(p process) *cobra.Command {
 	return &cobra.Command{
 		Use:   "demo",
-		Short: "Show a limit, a fought-over lock and a crash, without Redis",
-		Long: `Start a sidecar on the embedded store in a temporary folder, and show on it: a limit used to its end and over, a
-lock that two clients want, and a client that is killed while it holds a lock. Every answer is checked: the exit code is
-0 only when all came out as they should. Nothing is left behind.`,
+		Short: "Show a limit, a contended lock and a crash, without Redis",
+		Long: `Start a sidecar on the embedded store in a temporary folder, and show on it: a limit that is used up, a lock that two
+clients want, and a client that is killed while it holds a lock. Every answer is checked: the exit code is 0 only if all are
+as expected. The temporary folder is removed.`,
 		Example: "  sidecar demo",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -73,14 +72,14 @@ func startDemoSidecar(socket string, log io.Writer) (stop func(), err error) {
 	return func() { a.Stop(); logger.Close(lastLines) }, nil
 }
 
-// showDemo is the demo itself, told by clients that know nothing but the socket.
+// showDemo runs the demo by clients of the socket.
 func showDemo(ctx context.Context, out io.Writer, socket string) error {
 	d := &demo{ctx: ctx, socket: socket, w: tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)}
 	d.say("Coxswain: one sidecar on the embedded store, its clients on %s", socket)
 	alice, bob := d.client("alice"), d.client("bob")
 	defer d.close(alice, bob)
 	if d.err == nil {
-		// Before the scripts are loaded, limits would answer by their fail mode.
+		// Until the scripts are loaded, the fail mode would decide about limits.
 		if err := untilIs(ctx, probeReady, alice, socket, demoTime); err != nil {
 			d.fail(err)
 		}
@@ -100,19 +99,19 @@ func showDemo(ctx context.Context, out io.Writer, socket string) error {
 	return errors.Join(d.w.Flush(), d.err)
 }
 
-// demo prints what happens and remembers whether it should have.
+// demo prints the answers, and counts those that are not as expected.
 type demo struct {
 	ctx            context.Context
 	socket         string
 	w              *tabwriter.Writer
 	answers, wrong int
-	err            error // the first that ends the demo
+	err            error // the first error, which ends the demo
 }
 
 func (d *demo) say(format string, args ...any) { fmt.Fprintf(d.w, format+"\n", args...) }
 
 func (d *demo) title(text string, columns ...string) {
-	_ = d.w.Flush() // each part has columns of its own; a broken pipe shows at the end
+	_ = d.w.Flush() // each part has columns of its own; the last flush reports an error such as a broken pipe
 	d.say("\n%s", text)
 	d.say("  %s", strings.Join(columns, "\t"))
 }
@@ -153,7 +152,7 @@ func (d *demo) close(cs ...*client.Client) {
 	}
 }
 
-// limit uses up three a minute and asks once more.
+// limit uses up a limit of three per minute and asks once more.
 func (d *demo) limit(c *client.Client) {
 	d.title("A limit of 3 per minute for example.com, asked 4 times", "call", "answer", "remaining", "retry after")
 	for i := range int64(4) {
@@ -173,7 +172,7 @@ func (d *demo) limit(c *client.Client) {
 	}
 }
 
-// lock lets two clients want the same thing.
+// lock shows two clients that want the same lock.
 func (d *demo) lock(alice, bob *client.Client) {
 	d.title("A lock that two clients want", "client", "asks to", "answer")
 	first, _ := d.take(alice, "alice", "")

@@ -16,15 +16,15 @@ import (
 )
 
 const (
-	// demoTTL is so long that a lock which comes free in the demo did not expire.
+	// demoTTL is so long that a lock that is freed during the demo cannot have expired.
 	demoTTL = 10 * time.Minute
 	// demoAgain is the pause between two tries to take what a dead client held.
 	demoAgain = time.Millisecond
 	crasher   = "carol"
 )
 
-// newDemoHolder is the client that the demo kills: a process of its own, since
-// anything less would be a simulation of a crash.
+// newDemoHolder makes the hidden command for the client that the demo kills. It is a process of its own,
+// so that its crash is real.
 func newDemoHolder(p process) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:    "demo-holder",
@@ -98,10 +98,10 @@ func (d *demo) startHolder() (kill func() error, err error) {
 		return nil, err
 	}
 	kill = func() error {
-		if err := cmd.Process.Kill(); err != nil { // SIGKILL: it cannot say goodbye
+		if err := cmd.Process.Kill(); err != nil { // by SIGKILL, so that it cannot release the lock
 			return err
 		}
-		_ = cmd.Wait() // reports the signal, which is no news
+		_ = cmd.Wait() // its error is the signal
 		return nil
 	}
 	fence, err := bufio.NewReader(out).ReadString('\n')
@@ -113,8 +113,8 @@ func (d *demo) startHolder() (kill func() error, err error) {
 	return kill, nil
 }
 
-// takeFreed asks until it gets the lock. The sidecar notices a dead client by
-// its closed connection, which the kernel reports in its own time.
+// takeFreed asks until it gets the lock. The sidecar notices that the client is dead by its closed
+// connection, which the kernel may report a little later.
 func takeFreed(ctx context.Context, c *client.Client) (*client.Lock, error) {
 	for {
 		l, err := c.LockAcquire(ctx, demoLock, client.LockOptions{TTL: demoTTL})

@@ -18,8 +18,8 @@ func newDescribe(p process) *cobra.Command {
 	return &cobra.Command{
 		Use:   "describe METHOD",
 		Short: "Describe a method: its parameters, result and guarantees",
-		Long: `Describe a method as this binary knows it, without asking a sidecar.
-What a running one says: sidecar call rpc.describe '{"method":"lock.acquire"}'`,
+		Long: `Describe a method of this binary's protocol, without asking a sidecar.
+To ask a running one: sidecar call rpc.describe '{"method":"lock.acquire"}'`,
 		Example:           "  sidecar describe lock.acquire",
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: completeMethods,
@@ -85,8 +85,8 @@ func guarantees(s *api.Spec) string {
 	return strings.Join(all, "; ")
 }
 
-// describeKeys writes one line a key, those of inner maps indented below. Inner
-// maps of the same type as an outer one are left out: they would never end.
+// describeKeys writes one line for each key, and the keys of inner maps indented below. It leaves out
+// inner maps of the same type as an outer one, which would never end.
 func describeKeys(w io.Writer, t reflect.Type, indent string, note func(api.Field) string, outer ...reflect.Type) {
 	outer = append(outer, t)
 	for _, f := range api.Fields(t) {
@@ -97,7 +97,7 @@ func describeKeys(w io.Writer, t reflect.Type, indent string, note func(api.Fiel
 	}
 }
 
-// param is what a caller must know of a parameter before its meaning.
+// param returns whether a parameter is required, its default, its values and its range.
 func param(f api.Field) string {
 	var all []string
 	switch {

@@ -22,13 +22,13 @@ import (
 func newDoctor(p process) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "doctor",
-		Short: "Look at all that a sidecar stands on, and say what is wrong and how to mend it",
-		Long: `Look at all that a sidecar stands on: its configuration, rules, socket, container and pod, the running sidecar, and
-Redis. Each check is ok, warns or fails; a problem is told with its cause, its fix and its section of docs/doctor.md. It
-reads the same configuration as serve: flags, COXSWAIN_* variables and the file. It changes nothing and ends in a bounded
-time; it loads the scripts into Redis, as a start does.
+		Short: "Check everything that a sidecar depends on, and print each problem with its cause and its fix",
+		Long: `Check everything that a sidecar depends on: its configuration, rules, socket, container and pod, the running sidecar, and
+Redis. Each check is ok, warns or fails; a problem is printed with its cause, its fix and its section of docs/doctor.md. The
+command reads the same configuration as serve: flags, COXSWAIN_* variables and the file. It changes nothing, except that it
+loads the scripts into Redis, as a start does, and ends in a bounded time.
 
-With --pre no sidecar has to run: it looks whether one could start. The exit code is 0 if no check failed, 1 if one did
+With --pre no sidecar has to run: the checks are whether one could start. The exit code is 0 if no check failed, 1 if one did
 (with --strict also if one warns), and 2 for bad usage.`,
 		Example: `  sidecar doctor
   sidecar doctor -o json
@@ -36,7 +36,7 @@ With --pre no sidecar has to run: it looks whether one could start. The exit cod
 		Args: cobra.NoArgs,
 	}
 	flags := addServeFlags(cmd)
-	pre := cmd.Flags().Bool("pre", false, "look before a start, without a sidecar")
+	pre := cmd.Flags().Bool("pre", false, "check before a start, without a running sidecar")
 	strict := cmd.Flags().Bool("strict", false, "exit with 1 on warnings too")
 	output := addTextOutput(cmd)
 	timeout := cmd.Flags().Duration("timeout", 10*time.Second, "`duration` that each check may take")
@@ -60,7 +60,7 @@ With --pre no sidecar has to run: it looks whether one could start. The exit cod
 	return cmd
 }
 
-// openForLook opens the store of a configuration with the fewest connections. What it logs is in the report.
+// openForLook opens the store of a configuration with a single connection, and without a log, since the report has its problems.
 func openForLook(c *config.Config) (*lua.Runner, error) {
 	o := storeOptions(c)
 	o.MinIdle, o.MaxConns = 1, 1
@@ -68,7 +68,7 @@ func openForLook(c *config.Config) (*lua.Runner, error) {
 	return lua.Open(o)
 }
 
-// lasting are the kinds of keys that have no TTL by intent.
+// lasting returns the kinds of keys that intentionally have no TTL.
 func lasting() []string {
 	return slices.Concat(breaker.Lasting, pool.Lasting, ratelimit.Lasting, stream.Lasting)
 }
@@ -81,7 +81,7 @@ func writeReport(p process, r doctor.Report, format string) error {
 	return r.Write(p.out, doctor.Look{Signs: terminal, Colours: terminal && coloured(p.env)})
 }
 
-// coloured reports whether a terminal of this environment takes colours, and its user wants them (no-color.org).
+// coloured reports whether the terminal supports colours and the user has not disabled them (no-color.org).
 func coloured(env []string) bool {
 	return !slices.ContainsFunc(env, func(pair string) bool {
 		name, value, _ := strings.Cut(pair, "=")

@@ -18,30 +18,30 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/telemetry"
 )
 
-// The exit codes of exec beside those of its command. Those that other programs
-// give a meaning are given the same one.
+// The exit codes of exec, besides those of its command. Codes that have a meaning elsewhere have the
+// same meaning here.
 const (
-	// exitNotHad: the lock was not had (EX_TEMPFAIL of sysexits.h).
+	// exitNotHad: the lock was not acquired (EX_TEMPFAIL of sysexits.h).
 	exitNotHad = 75
-	// exitLost: the lock was not held to the end. No other program means anything by it.
+	// exitLost: the lock was lost before the command ended. The code has no meaning elsewhere.
 	exitLost = 79
-	// exitCannotRun and exitNotFound are a shell's for a command that it cannot run.
+	// exitCannotRun and exitNotFound are those of a shell for a command that it cannot run.
 	exitCannotRun = 126
 	exitNotFound  = 127
 )
 
-// fenceVariable is how a command learns its fence.
+// fenceVariable is the variable that passes the fence to the command.
 const fenceVariable = "COXSWAIN_LOCK_FENCE"
 
-// locked is what sidecar exec was asked to do.
+// locked is a run of sidecar exec.
 type locked struct {
 	p                        process
 	socket, name             string
 	wait, ttl, hold, killing time.Duration
 	args                     []string
 	caught                   *caught
-	// say is stderr for what is said while the lock is held: a reader that is slow,
-	// or gone, must keep neither the lock nor the command from its end.
+	// say writes to stderr while the lock is held. It does not block, since a reader that is slow or
+	// gone must delay neither the end of the command nor the release of the lock.
 	say *telemetry.AsyncWriter
 }
 
@@ -49,20 +49,20 @@ func newExec(p process) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "exec --lock NAME [flags] -- CMD [ARGS]",
 		Short: "Run a command while holding a lock",
-		Long: `Take a lock, run a command, and give the lock back when the command ends.
+		Long: `Acquire a lock, run a command, and release the lock when the command ends.
 
-The command has ` + fenceVariable + ` in its environment: a number that rises with every new holder, for what the
-lock protects to refuse the lower one. It runs in a process group of its own, to which each signal that sidecar exec gets
-is passed on. When the lock is lost, the group is sent SIGTERM, and SIGKILL after --kill-after.
+The command has ` + fenceVariable + ` in its environment: the fence, a number that rises with each new holder. What the
+lock protects can refuse a lower fence than the highest it has seen. The command runs in a process group of its own, to which
+sidecar exec passes on each signal. If the lock is lost, the group is sent SIGTERM, and SIGKILL after --kill-after.
 
-On a terminal the command has it, as in a shell: it can read, Ctrl-C ends it, and Ctrl-Z stops it and sidecar exec, lock
-in hand, until fg or bg. In a pipeline it has the terminal from when it first reads it.
+On a terminal the command is the foreground job, as in a shell: it can read from the terminal, Ctrl-C ends it, and Ctrl-Z stops
+it and sidecar exec until fg or bg, while the lock stays held. In a pipeline the command gets the terminal when it first reads it.
 
-The kernel kills the command when sidecar exec is killed by SIGKILL, but not what the command has started by then.
+If sidecar exec is killed by SIGKILL, the kernel kills the command, but not the processes that the command has started.
 
 Exit codes:
   the command's, or 128 and the number of the signal that ended it, unless
-  75   the lock was not had: someone else holds it, or Redis did not answer in time; the command did not run
+  75   the lock was not acquired: another holds it, or Redis did not answer in time; the command did not run
   79   the lock was lost before the command had ended
   126  the command cannot be run; 127 there is no such command
   3    no sidecar answers on the socket; 2 bad usage; 1 any other failure`,
@@ -70,19 +70,19 @@ Exit codes:
   sidecar exec --lock migrate --wait 5m --ttl 10s -- ./migrate up`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return usage("the command is missing: write it behind --, as in sidecar exec --lock nightly -- CMD")
+				return usage("the command is missing: write it after --, as in sidecar exec --lock nightly -- CMD")
 			}
 			return nil
 		},
 	}
-	cmd.Flags().SetInterspersed(false) // what follows CMD is its own
+	cmd.Flags().SetInterspersed(false) // flags after CMD are those of CMD
 	x := locked{p: p}
 	socket := addSocketFlag(cmd, p)
 	cmd.Flags().StringVar(&x.name, "lock", "", "`name` of the lock")
 	names(lockList.names).of(cmd, "lock")
-	cmd.Flags().DurationVar(&x.wait, "wait", 0, "`duration` to wait for the lock; above 60s it goes to the end of the line each minute")
-	cmd.Flags().DurationVar(&x.ttl, "ttl", 30*time.Second, "`duration` that the lock outlives this process's machine")
-	cmd.Flags().DurationVar(&x.hold, "max-hold", 0, "`duration` after which the lock is lost, and the command ended; 0 for no end")
+	cmd.Flags().DurationVar(&x.wait, "wait", 0, "`duration` to wait for the lock; if longer than 60s, the wait goes to the end of the waiting line each minute")
+	cmd.Flags().DurationVar(&x.ttl, "ttl", 30*time.Second, "`duration` after which the lock is free if this machine fails")
+	cmd.Flags().DurationVar(&x.hold, "max-hold", 0, "`duration` after which the lock is lost and the command is ended; 0 = never")
 	cmd.Flags().DurationVar(&x.killing, "kill-after", 10*time.Second, "`duration` from SIGTERM to SIGKILL when the lock is lost")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if x.name == "" {
@@ -97,13 +97,13 @@ Exit codes:
 		defer uncatch()
 		x.say = telemetry.NewAsyncWriter(p.err)
 		defer x.say.Close(lastLines)
-		return x.told(x.run(cmd.Context()))
+		return x.printed(x.run(cmd.Context()))
 	}
 	return cmd
 }
 
-// told says why it ends.
-func (x *locked) told(err error) error {
+// printed prints an error, and returns one with the same exit code.
+func (x *locked) printed(err error) error {
 	var e *exit
 	if err == nil || errors.As(err, &e) && e.err == nil {
 		return err
@@ -116,7 +116,7 @@ func (x *locked) told(err error) error {
 }
 
 func (x *locked) run(ctx context.Context) error {
-	// The kernel kills the command when the thread ends that has started it.
+	// The kernel kills the command (Pdeathsig) when the thread that started it ends, so this goroutine keeps its thread.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	path, err := exec.LookPath(x.args[0])
@@ -136,11 +136,11 @@ func (x *locked) run(ctx context.Context) error {
 	if gone := lk.Release(ctx); errors.Is(gone, client.ErrLost) {
 		return &exit{exitLost, fmt.Errorf("the lock was not held to the end: %w", gone)}
 	} else if gone != nil {
-		_ = printLine(x.say, "the lock is free when its TTL ends: %v", gone)
+		_ = printLine(x.say, "the lock was not released and is free when its TTL ends: %v", gone)
 	}
 	if interrupted {
-		// The keyboard told the command alone, as the terminal was its own. A script that
-		// runs sidecar exec ends too if it is told, and sees this process end by it.
+		// The terminal sent SIGINT only to the command, whose group was in the foreground. A script
+		// that runs sidecar exec must get it too, and see this process end by it, to end itself.
 		x.p.raise(syscall.SIGINT)
 	}
 	if err != nil || code != exitOK {
@@ -182,7 +182,7 @@ func (x *locked) acquire(ctx context.Context, c *client.Client) (*client.Lock, e
 		}
 		cancel()
 		if r := <-done; r.err == nil {
-			_ = r.lk.Release(ctx) // it ends with the connection otherwise
+			_ = r.lk.Release(ctx) // if it fails, the end of the connection releases the lock
 		}
 		return nil, &exit{code: signalled(s)}
 	}
@@ -202,14 +202,14 @@ func (x *locked) tryFor(ctx context.Context, c *client.Client) (*client.Lock, er
 	}
 }
 
-// notHad tells what may be otherwise next time from what will not be.
+// notHad returns the error for a lock that was not acquired, with exitNotHad if a retry may succeed.
 func notHad(name string, err error) error {
 	var reply *api.Error
 	switch {
 	case isConnectError(err):
 		return &exit{exitUnreachable, err}
 	case errors.Is(err, client.ErrBusy), errors.Is(err, context.DeadlineExceeded), errors.As(err, &reply) && reply.Retryable:
-		return &exit{exitNotHad, fmt.Errorf("the lock is not had: %w", err)}
+		return &exit{exitNotHad, fmt.Errorf("the lock was not acquired: %w", err)}
 	case errors.Is(err, api.InvalidArgument):
 		return usage("lock %s: %w", name, err)
 	default:
@@ -217,14 +217,14 @@ func notHad(name string, err error) error {
 	}
 }
 
-// under runs the command while the lock is held, and returns its exit code, and
-// whether Ctrl-C has ended it while the terminal was its own.
+// under runs the command while the lock is held. It returns its exit code, and whether Ctrl-C ended it
+// while its group was in the foreground.
 func (x *locked) under(lk *client.Lock, path string) (code int, interrupted bool, err error) {
 	cmd := &exec.Cmd{
 		Path: path, Args: x.args, Stdin: x.p.in, Stdout: x.p.out, Stderr: x.p.err,
 		Env: append(append([]string(nil), x.p.env...), fenceVariable+"="+strconv.FormatUint(lk.Fence(), 10)),
 		SysProcAttr: &syscall.SysProcAttr{
-			Setpgid:   true, // signals go to all that the command starts, and a terminal's to none of it twice
+			Setpgid:   true, // signals reach all processes of the command, and those of a terminal reach each of them once
 			Pdeathsig: syscall.SIGKILL,
 		},
 	}
@@ -237,7 +237,7 @@ func (x *locked) under(lk *client.Lock, path string) (code int, interrupted bool
 	finish := func(why error) {
 		_ = printLine(x.say, "lock %s: %v; ending the command", x.name, why)
 		j.signal(syscall.SIGTERM)
-		j.signal(syscall.SIGCONT) // what is stopped ends when it goes on
+		j.signal(syscall.SIGCONT) // a stopped process handles SIGTERM when it is continued
 		kill = time.After(x.killing)
 	}
 	lost, told := lk.Context().Done(), false
@@ -246,7 +246,7 @@ func (x *locked) under(lk *client.Lock, path string) (code int, interrupted bool
 		case s, ok := <-changes:
 			if ok && s.Stopped() {
 				if kill == nil && !j.stopped(s.StopSignal()) {
-					finish(errors.New("the command reads a terminal that it cannot have"))
+					finish(errors.New("the command reads from a terminal, and no shell can put it into the foreground"))
 				}
 				continue
 			}
@@ -254,11 +254,11 @@ func (x *locked) under(lk *client.Lock, path string) (code int, interrupted bool
 			if kill != nil {
 				endGroup(cmd.Process.Pid, kill)
 			}
-			// The process is reaped; this waits for what passes its input and output on.
+			// The process is reaped already. Wait waits for the goroutines that copy its input and output.
 			err := cmd.Wait()
 			switch {
 			case !ok || !errors.Is(err, syscall.ECHILD):
-				return exitFailed, false, err // how it ended is not known
+				return exitFailed, false, err // it is not known how the command ended
 			case s.Signaled():
 				return signalled(s.Signal()), had && !told && s.Signal() == syscall.SIGINT, nil
 			default:
@@ -278,8 +278,8 @@ func (x *locked) under(lk *client.Lock, path string) (code int, interrupted bool
 	}
 }
 
-// endGroup waits until nothing is left of a group that outlives its leader, and
-// kills it in the end: without the lock nothing of it may go on.
+// endGroup waits until all processes of a group have ended, and kills them when kill fires: without the
+// lock none of them may continue.
 func endGroup(pid int, kill <-chan time.Time) {
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
@@ -300,7 +300,7 @@ func signalled(s os.Signal) int {
 	return exitFailed
 }
 
-// notRun is the exit code for a command that could not be started.
+// notRun returns the exit code for a command that could not be started.
 func notRun(err error) int {
 	if errors.Is(err, exec.ErrNotFound) || errors.Is(err, os.ErrNotExist) {
 		return exitNotFound

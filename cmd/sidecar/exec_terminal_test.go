@@ -233,7 +233,7 @@ func TestExecEndsACommandThatReadsATerminalWhichNobodyCanGiveIt(t *testing.T) {
 	require.NoError(t, err)
 	m.shows(t, "back-42") // the shell in between has ended
 	require.NoError(t, os.WriteFile(goOn, nil, 0o600))
-	m.shows(t, "the command reads a terminal that it cannot have; ending the command")
+	m.shows(t, "the command reads from a terminal, and no shell can put it into the foreground; ending the command")
 	require.Eventually(t, func() bool { return ended(command) }, limit, 10*time.Millisecond)
 }
 

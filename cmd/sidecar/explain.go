@@ -14,10 +14,10 @@ import (
 func newExplain(p process) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "explain --rule NAME --key KEY",
-		Short: "Tell why a key is refused, when it is free, and who holds its places",
-		Long: `Tell all that a running sidecar and Redis know of a key under a rule: whether a call of cost 1 would be let through now
-and if not why and until when; the override or list of the rule that counts; each band; pause, delay and penalty; who
-holds places. It takes nothing. The commands below tell the same of locks, breakers, pools and permits.`,
+		Short: "Explain why a key is refused, until when, and who holds its permits",
+		Long: `Explain the state of a key under a rule: whether a call of cost 1 would be allowed now, and if not, why and until when; the
+override or list of the rule that applies; each band; pause, delay and penalty; who holds permits. It takes nothing. The
+commands below explain locks, breakers, pools and permits.`,
 		Example: "  sidecar explain --rule crawler --key a.example.com\n  sidecar explain lock nightly\n  sidecar explain permit accounts --breaker default",
 		Args:    cobra.NoArgs,
 	}
@@ -25,7 +25,7 @@ holds places. It takes nothing. The commands below tell the same of locks, break
 	cmd.Flags().StringVar(&q.Rule, "rule", "", "`name` of the rule")
 	names(ruleNames).of(cmd, "rule")
 	cmd.Flags().StringVar(&q.Key, "key", "", "the `key`, such as a host")
-	cmd.Flags().StringVar(&q.Group, "group", "", "the `group` that counts in its place, if the caller names one")
+	cmd.Flags().StringVar(&q.Group, "group", "", "the `group` that is counted instead of the key, if the caller names one")
 	socket := addSocketFlag(cmd, p)
 	timeout := cmd.Flags().Duration("timeout", api.DefaultDeadlineMS*time.Millisecond, "`duration` that the question may take")
 	output := addTextOutput(cmd)
@@ -59,7 +59,7 @@ func explainParams(q api.RatelimitExplainParams) map[string]any {
 	return m
 }
 
-// explained is one screen for people.
+// explained returns the explanation as text for people.
 func explained(key string, e api.RatelimitExplainResult) string {
 	var b strings.Builder
 	say := func(format string, args ...any) { _ = printLine(&b, format, args...) }
@@ -98,13 +98,13 @@ func explained(key string, e api.RatelimitExplainResult) string {
 	return b.String()
 }
 
-// reasons say of each decision why it is one.
+// reasons has the reason of each decision, for people.
 var reasons = map[string]string{
 	"limit": "a band is used up", "pause": "it is paused", "delay": "the last one was too short a time ago",
 	"concurrency": "all places are held", "deny_list": "the rule refuses it",
 }
 
-// verdict is the first line: what would happen now.
+// verdict returns the first line: whether a call would be allowed now.
 func verdict(key string, e api.RatelimitExplainResult) string {
 	switch {
 	case e.Decision == "allowed":

@@ -13,16 +13,16 @@ import (
 	"github.com/coxswain-sidecar/coxswain/client/api"
 )
 
-// newExplained makes `sidecar explain <noun> NAME`, which prints what a method explains, as text or as JSON. A shell completes NAME
-// by known. flags adds the flags of the command and returns a function that makes the params for a name. text makes text of the
-// result; its second argument returns the pod of a sidecar, or the sidecar's id where its pod is not known.
+// newExplained makes `sidecar explain <noun> NAME`, which prints the result of a method as text or as JSON. A shell completes NAME
+// by known. flags adds the flags of the command and returns a function that makes the params for a name. text converts the
+// result to text; its second argument returns the pod of a sidecar, or the sidecar's id if its pod is not known.
 func newExplained[P, R any](
 	p process, use, short string, m api.Method[P, R], known names,
 	flags func(*cobra.Command) (params func(name string) P), text func(R, func(sidecar string) string) string,
 ) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: use, Short: short, Args: cobra.ExactArgs(1), Example: "  sidecar explain " + use,
-		Long:              short + ": whether a call that does not wait would get it, and if not why, until when, and who is in the way. It takes nothing.",
+		Long:              short + ": whether a call that does not wait would get it, and if not, why, until when, and who holds it. It takes nothing.",
 		ValidArgsFunction: known.first,
 	}
 	params := flags(cmd)
@@ -44,7 +44,7 @@ func newExplained[P, R any](
 	return cmd
 }
 
-// podsOf asks which pod each sidecar is of, by its id. Those that it does not learn are not in it: the registry is for admins.
+// podsOf returns the pod of each sidecar, by the sidecar's id. It leaves out those that it cannot read: the call is for admins.
 func podsOf(ctx context.Context, socket string, timeout time.Duration) map[string]string {
 	pods, params := make(map[string]string), api.InspectSidecarsParams{Count: listPage}
 	for {
@@ -61,7 +61,7 @@ func podsOf(ctx context.Context, socket string, timeout time.Duration) map[strin
 	}
 }
 
-// screen collects lines for people, in which texts of users are escaped.
+// screen collects lines for people, and escapes texts of users in them.
 type screen struct{ strings.Builder }
 
 func (t *screen) say(format string, args ...any) { _ = printLine(t, format, args...) }
@@ -116,7 +116,7 @@ func newExplainBreaker(p process) *cobra.Command {
 		})
 }
 
-// members makes text of the explanation of a pool or of permits.
+// members returns the text of an explanation of a pool or of permits.
 func members(r api.PoolExplainResult, podOf func(string) string) string {
 	var t screen
 	t.say("%s", r.Text)

@@ -16,7 +16,7 @@ func newGroup(name, short string, commands ...*cobra.Command) *cobra.Command {
 	cmd := &cobra.Command{Use: name, Short: short, Args: cobra.ArbitraryArgs, Example: strings.Join(examples, "\n")}
 	cmd.RunE = func(_ *cobra.Command, args []string) error {
 		if len(args) == 0 {
-			return usage("%s: say what to do: %s", name, either(names))
+			return usage("%s: name a command: %s", name, either(names))
 		}
 		return usage("%s %s: no such command; use %s", name, args[0], either(names))
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/telemetry"
 )
 
-// configText is the configuration in force, as config print shows it.
+// configText returns the configuration in force, as config print prints it.
 func (a *app) configText() (string, error) {
 	c := a.config
 	if r := a.reloads.Load(); r != nil {
@@ -19,7 +19,7 @@ func (a *app) configText() (string, error) {
 	return b.String(), err
 }
 
-// redisState is what the runner's probe found, for inspect.snapshot.
+// redisState returns the results of the runner's probe, for inspect.snapshot.
 func (a *app) redisState() api.InspectRedis {
 	s := a.runner.Status()
 	r := api.InspectRedis{
@@ -36,7 +36,7 @@ func (a *app) redisState() api.InspectRedis {
 	return r
 }
 
-// times reads from the metrics how long calls and scripts took.
+// times returns how long calls and scripts took, from the metrics.
 func (a *app) times(ctx context.Context) (calls, scripts []api.InspectTimes, err error) {
 	of := func(all []telemetry.Times) (shown []api.InspectTimes) {
 		for _, t := range all {
@@ -51,7 +51,7 @@ func (a *app) times(ctx context.Context) (calls, scripts []api.InspectTimes, err
 	return of(c), of(s), err
 }
 
-// slowScripts lists the last tries of scripts that took long.
+// slowScripts lists the last script runs that were slow.
 func (a *app) slowScripts() (all []api.InspectSlowScript) {
 	for _, s := range a.telemetry.SlowScripts() {
 		all = append(all, api.InspectSlowScript{

@@ -13,19 +13,18 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/telemetry"
 )
 
-// job is the command's process group, as a shell has one for each command line.
-// The terminal talks to one group at a time: to the command's while it reads, and to
-// that of sidecar exec when the command stops or ends.
+// job is the command's process group, like the job of a shell. A terminal has one foreground group:
+// the command's while it runs, and that of sidecar exec when the command has stopped or ended.
 type job struct {
 	group  int
-	own    int // the group of this process
+	own    int // the process group of this process
 	tty    int // -1 without a terminal
 	caught *caught
 }
 
-// newJob hands the terminal over at once when it is all that the command talks
-// to. In a pipeline another program, such as a pager, may need it, so there the
-// command gets it when it first reads it: the kernel then stops it.
+// newJob puts the command into the foreground at once if both its input and its output are the
+// terminal. In a pipeline another program, such as a pager, may need the terminal; there the command
+// is put into the foreground when it first reads from the terminal, for which the kernel stops it.
 func newJob(group int, c *caught, in io.Reader, out io.Writer) *job {
 	j := &job{group: group, own: unix.Getpgrp(), tty: -1, caught: c}
 	fd, err := unix.Open("/dev/tty", unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
@@ -33,7 +32,7 @@ func newJob(group int, c *caught, in io.Reader, out io.Writer) *job {
 		return j
 	}
 	j.tty = fd
-	// Else to take the terminal back, or to print while it is the command's, stops this process.
+	// Without this, changing the foreground group or printing while in the background would stop this process.
 	signal.Ignore(syscall.SIGTTOU)
 	if telemetry.IsTerminal(in) && telemetry.IsTerminal(out) && j.foreground() == j.own {
 		j.give(j.group)
@@ -41,27 +40,27 @@ func newJob(group int, c *caught, in io.Reader, out io.Writer) *job {
 	return j
 }
 
-// foreground is the group that the terminal talks to.
+// foreground returns the foreground group of the terminal, -1 if there is none.
 func (j *job) foreground() int {
 	if j.tty < 0 {
 		return -1
 	}
 	group, err := unix.IoctlGetInt(j.tty, unix.TIOCGPGRP)
 	if err != nil {
-		return -1 // it was hung up
+		return -1 // the terminal was hung up
 	}
 	return group
 }
 
-func (j *job) give(group int) { _ = unix.IoctlSetPointerInt(j.tty, unix.TIOCSPGRP, group) } // it may be hung up
+func (j *job) give(group int) { _ = unix.IoctlSetPointerInt(j.tty, unix.TIOCSPGRP, group) } // it fails if the terminal was hung up
 
 func (j *job) signal(s os.Signal) {
 	if n, ok := s.(syscall.Signal); ok {
-		_ = syscall.Kill(-j.group, n) // it may have ended just now
+		_ = syscall.Kill(-j.group, n) // it fails if the group has just ended
 	}
 }
 
-// end takes the terminal back, and tells whether the command had it.
+// end puts this process into the foreground again, and reports whether the command was there.
 func (j *job) end() (had bool) {
 	if j.tty < 0 {
 		return false
@@ -74,20 +73,19 @@ func (j *job) end() (had bool) {
 	return had
 }
 
-// stopped deals with a command that a signal has stopped: it is given the
-// terminal if it stopped for want of it, and else this process stops too, so that the
-// shell that waits for it goes on, and continues the command when it is continued.
-// It reports whether the command can go on.
+// stopped handles a command that a signal has stopped. If it stopped since it needs the terminal, it is
+// put into the foreground. Else this process stops too, so that the shell that waits for it can go on,
+// and continues the command when it is continued itself. stopped reports whether the command continues.
 func (j *job) stopped(s syscall.Signal) bool {
 	wants := s == syscall.SIGTTIN || s == syscall.SIGTTOU
 	front := j.foreground()
 	switch {
 	case j.tty < 0:
-		return true // whoever stopped it continues it
+		return true // the sender of the signal will continue it
 	case wants && (front == j.own || front == j.group):
 		j.give(j.group)
 	case orphaned():
-		// No shell could continue this process, so that none stops it either.
+		// This process does not stop, since no shell could continue it.
 		if wants {
 			return false
 		}
@@ -104,8 +102,8 @@ func (j *job) stopped(s syscall.Signal) bool {
 	return true
 }
 
-// orphaned reports whether the process group of this process has no parent of
-// another group in its session: a shell, which could continue it once it is stopped.
+// orphaned reports whether no ancestor of this process in its session is in another process group. Such
+// an ancestor is a shell, which could continue this process once it is stopped.
 func orphaned() bool {
 	own := unix.Getpgrp()
 	session, err := unix.Getsid(0)
@@ -121,7 +119,7 @@ func orphaned() bool {
 	return true
 }
 
-// parent is the process that started another, 0 for none.
+// parent returns the id of a process's parent, 0 if there is none.
 func parent(pid int) int {
 	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	if err != nil {
@@ -135,7 +133,8 @@ func parent(pid int) int {
 	return n
 }
 
-// states tells each stop of a process, and its end, which is the last.
+// states sends each stop of a process, and last its end. It closes the channel if the process cannot be
+// waited for.
 func states(pid int) <-chan syscall.WaitStatus {
 	all := make(chan syscall.WaitStatus)
 	go func() {

@@ -17,7 +17,7 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/telemetry"
 )
 
-// listPage is how many rows are asked for at once.
+// listPage is how many rows one call asks for.
 const listPage = 1000
 
 // listing prints all rows that a method of the contract lists, page by page. The params have cursor and count, and maybe
@@ -27,13 +27,13 @@ type listing[P, R, E any] struct {
 	columns []column[E]
 }
 
-// column is one of a table. The first one names the row.
+// column is a column of a table. The first column has the name of the row.
 type column[E any] struct {
 	title string
 	of    func(E) string
 }
 
-// listFlags are those of all commands that list.
+// listFlags are the flags of all commands that list.
 type listFlags struct {
 	p              process
 	name, state    string
@@ -63,7 +63,7 @@ func (f *listFlags) check() error {
 	return nil
 }
 
-// command is `sidecar <noun> list`.
+// command makes `sidecar <noun> list`.
 func (l listing[P, R, E]) command(p process, noun, short, long string) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "list", Short: short, Long: long, Args: cobra.NoArgs,
@@ -77,7 +77,7 @@ func (l listing[P, R, E]) command(p process, noun, short, long string) *cobra.Co
 	return cmd
 }
 
-// run lists by params, of which it sets cursor, count and state itself.
+// run lists with params, whose cursor, count and state it sets.
 func (l listing[P, R, E]) run(ctx context.Context, f *listFlags, params P) error {
 	if err := f.check(); err != nil {
 		return err
@@ -101,7 +101,7 @@ func (l listing[P, R, E]) run(ctx context.Context, f *listFlags, params P) error
 		}
 		for _, row := range rows {
 			name := l.columns[0].of(row)
-			if seen[name] { // a row may come twice
+			if seen[name] { // pages may repeat a row
 				continue
 			}
 			if seen[name] = true; *f.limit > 0 && len(seen) > *f.limit {
@@ -119,7 +119,7 @@ func (l listing[P, R, E]) run(ctx context.Context, f *listFlags, params P) error
 	}
 }
 
-// page asks for some rows.
+// page reads one page of rows.
 func (l listing[P, R, E]) page(ctx context.Context, c *client.Client, f *listFlags, params P) (rows []E, cursor string, _ error) {
 	ctx, cancel := context.WithTimeout(ctx, *f.timeout)
 	defer cancel()
@@ -136,7 +136,7 @@ func (l listing[P, R, E]) page(ctx context.Context, c *client.Client, f *listFla
 	return rows, cursor, nil
 }
 
-// rows are those of a result, and the cursor of those that follow.
+// rows returns the rows of a result, and the cursor of the next page.
 func (l listing[P, R, E]) rows(r R) (rows []E, cursor string) {
 	v := reflect.ValueOf(r)
 	for i := range v.NumField() {
@@ -147,7 +147,7 @@ func (l listing[P, R, E]) rows(r R) (rows []E, cursor string) {
 	return rows, v.Field(coord.ParamAt(v.Type(), "cursor")).String()
 }
 
-// names are those of the rows of one page.
+// names returns the names of the rows of the first page.
 func (l listing[P, R, E]) names(ctx context.Context, c *client.Client) ([]string, error) {
 	var params P
 	at := reflect.ValueOf(&params).Elem()

@@ -1,12 +1,11 @@
-// Command sidecar is Coxswain: it serves coordination calls on a Unix socket,
-// and is the tool to call, probe and try out a running one.
+// Command sidecar is Coxswain: it serves coordination calls on a Unix socket, and has commands to
+// call, probe and try out a running sidecar.
 //
-// Its invariants: nothing here is global, so that several sidecars may run in
-// one process; main alone ends the process; what a command prints on stdout is
-// its answer, and everything else goes to stderr.
+// Invariants: nothing here is global, so that several sidecars can run in one process; only main
+// ends the process; a command prints its answer on stdout, and everything else on stderr.
 //
-// It decides nothing about limits or locks: it reads the configuration, puts the
-// layers together and takes them apart in order.
+// This package decides nothing about limits or locks: it reads the configuration, and starts and
+// stops the layers in order.
 package main
 
 import (
@@ -50,25 +49,24 @@ func main() {
 	}))
 }
 
-// process is what a command sees of the outside.
+// process is the environment of a command. Tests replace parts of it.
 type process struct {
 	env      []string
 	in       io.Reader
 	out, err io.Writer
-	// signals starts delivering those that ask for an end; the function that it
-	// returns ends the delivery.
+	// signals starts the delivery of signals that request the end, SIGTERM and SIGINT. The
+	// function that it returns stops the delivery.
 	signals func() (<-chan os.Signal, func())
-	// hangups are those that ask for a reload: apart, so that no flood of them
-	// keeps a request to end out.
+	// hangups does the same for SIGHUP, which requests a reload. It has a channel of its own, so
+	// that no flood of SIGHUP can delay a request to end.
 	hangups func() (<-chan os.Signal, func())
-	// raise ends the process and the others of its group by a signal.
+	// raise ends this process and the others of its process group by a signal.
 	raise func(syscall.Signal)
-	// pipes are those of writes to a pipe that nobody reads any more. Whoever takes
-	// delivery of them is not ended by such a write to stdout or stderr, but told of
-	// its failure, as with any other file.
+	// pipes does the same for SIGPIPE. While it is delivered, a write to a closed stdout or
+	// stderr does not end the process, but fails with an error, as with any other file.
 	pipes func() (<-chan os.Signal, func())
-	// keepTo bounds what the process as a whole takes, before it serves. stop ends what
-	// follows the load meanwhile.
+	// keepTo sets the CPU and memory limits of the Go runtime before the process serves. stop
+	// ends the goroutines that adapt them to the load.
 	keepTo func(log *slog.Logger, procs string) (stop func())
 }
 
@@ -96,16 +94,16 @@ const (
 )
 
 const exitCodes = `Exit codes:
-  0    it did what was asked
+  0    the command succeeded
   1    the call failed, the sidecar is not ready, or it could not start
   2    bad usage or an invalid configuration
   3    no sidecar answers on the socket
   4    with --exit-code: a limit or a breaker refuses
   5    with --exit-code: the caller does not get or hold what the call is about
-  128+ ended by a second signal (130 SIGINT, 143 SIGTERM), cleaning up nothing`
+  128+ ended by a second signal (130 SIGINT, 143 SIGTERM) without cleaning up`
 
-// exit is an error with the code it ends the process with. An error without one
-// means exitFailed. A nil Err has been told already.
+// exit is an error with an exit code of the process. An error without one means exitFailed. If err
+// is nil, the error has been printed already.
 type exit struct {
 	code int
 	err  error
@@ -127,10 +125,10 @@ func usage(format string, args ...any) error {
 // run carries out one command line and returns its exit code.
 func run(ctx context.Context, args []string, p process) int {
 	parsed := false
-	root := newRoot(p) //nolint:contextcheck // what stopping undoes outlives the context that ended
+	root := newRoot(p) //nolint:contextcheck // cleaning up must go on after the context has ended
 	root.PersistentPreRun = func(*cobra.Command, []string) { parsed = true }
 	if len(args) > 0 && strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) {
-		completeOthers(root) // cobra keeps what it is told in a table of the process
+		completeOthers(root) // only here, since cobra keeps completions in a global table
 	}
 	root.SetArgs(args)
 	cmd, err := root.ExecuteContextC(ctx)
@@ -157,12 +155,12 @@ func newRoot(p process) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "sidecar",
 		Short: "Rate limits and locks for every process of a pod, over a Unix socket",
-		Long: `Coxswain rides in every pod: it serves rate limits and locks that all pods share, kept in Redis, to
-any language over a Unix socket.
+		Long: `Coxswain runs as a sidecar in each pod. It serves rate limits, locks and other coordination that all pods share to
+programs in any language over a Unix socket, and keeps the state in Redis.
 
-Settings: flags win over COXSWAIN_* variables, those over the file, that over the defaults.
-A variable is COXSWAIN_ and the upper-cased path joined by _, such as COXSWAIN_REDIS_URL for redis.url;
-COXSWAIN_SOCKET is socket.path and COXSWAIN_CONFIG the file. sidecar config print shows them all. Shell completion: sidecar completion --help.
+Settings: a flag takes precedence over a COXSWAIN_* variable, a variable over the file, the file over the default.
+A variable's name is COXSWAIN_ and the setting's path in upper case joined by _, such as COXSWAIN_REDIS_URL for redis.url;
+COXSWAIN_SOCKET sets socket.path, and COXSWAIN_CONFIG names the file. sidecar config print shows them all. Shell completion: sidecar completion --help.
 
 ` + exitCodes,
 		Example: `  sidecar serve --redis redis://127.0.0.1:6379
@@ -177,8 +175,8 @@ COXSWAIN_SOCKET is socket.path and COXSWAIN_CONFIG the file. sidecar config prin
 	root.SetIn(p.in)
 	root.SetOut(p.out)
 	root.SetErr(p.err)
-	// Not cobra's own: where text/template can run, the linker keeps every exported
-	// method, which is a quarter of the binary.
+	// Cobra's own version flag uses text/template, with which the linker keeps every exported method:
+	// a quarter of the binary.
 	asked := root.Flags().BoolP("version", "v", false, "print the version")
 	root.RunE = func(cmd *cobra.Command, _ []string) error {
 		if *asked {
@@ -197,7 +195,7 @@ COXSWAIN_SOCKET is socket.path and COXSWAIN_CONFIG the file. sidecar config prin
 	return root
 }
 
-// didYouMean adds to an unknown flag the one that is nearest to it, and to an unknown value those that there are.
+// didYouMean adds a suggestion to the error for an unknown flag, and the possible values to that for an unknown value.
 func didYouMean(cmd *cobra.Command, err error) error {
 	var unknown *pflag.NotExistError
 	if !errors.As(err, &unknown) {

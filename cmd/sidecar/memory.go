@@ -16,21 +16,22 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/config"
 )
 
-// memoryShare is the part of a container's memory limit that is the Go runtime's:
-// the rest is for what it does not count, such as the binary's own pages.
+// memoryShare is the part of a container's memory limit that the Go runtime may use. The rest is for
+// memory that the runtime does not count, such as the pages of the binary.
 const memoryShare = 0.9
 
-// limitMemory makes the Go runtime collect before the kernel kills, where found has
-// a limit, and tells what it keeps to. GOMEMLIMIT in the environment stands over it.
+// limitMemory sets the memory limit of the Go runtime by the limit that found returns, so that the
+// runtime collects garbage before the kernel kills the process, and logs it. GOMEMLIMIT in the
+// environment takes precedence.
 func limitMemory(log *slog.Logger, found memlimit.Provider) {
 	from := "cgroup"
-	if _, said := os.LookupEnv("GOMEMLIMIT"); said {
+	if _, set := os.LookupEnv("GOMEMLIMIT"); set {
 		from = "GOMEMLIMIT"
 	}
 	bytes, err := memlimit.Set(memlimit.WithRatio(memoryShare), memlimit.WithProvider(found))
 	attrs := []any{"procs", runtime.GOMAXPROCS(0)}
 	switch {
-	case err != nil: // such as an operating system without cgroups
+	case err != nil: // for example since the operating system has no cgroups
 		attrs = append(attrs, "memory_limit_from", "nothing", "reason", err.Error())
 	case bytes == math.MaxInt64:
 		attrs = append(attrs, "memory_limit_from", "nothing")
@@ -50,7 +51,7 @@ const (
 // collectAfterStart puts garbage collection off while the process starts. Then it collects once and returns the memory to the
 // system, as the runtime itself would within minutes. If the environment sets GOGC, it does nothing. The memory limit always holds.
 func collectAfterStart() (stop func()) {
-	if _, said := os.LookupEnv("GOGC"); said {
+	if _, set := os.LookupEnv("GOGC"); set {
 		return func() {}
 	}
 	before := debug.SetGCPercent(startGCPercent)
@@ -65,21 +66,19 @@ func collectAfterStart() (stop func()) {
 	}
 }
 
-// What the memory limit is divided into: a fifth for the bytes that connections
-// hold, a fifth for calls that wait. The rest is for the calls that run, each of
-// which has a stack, for Redis connections, the binary, and what is not collected
-// yet.
+// How the memory limit is divided: a fifth for the bytes that connections hold, a fifth for calls that
+// wait. The rest is for the stacks of running calls, for Redis connections, the binary, and garbage.
 const (
 	budgetShare = 5
-	// waiterBytes is what a call that waits is taken to cost; a test in internal/rpc
-	// measures it for each noun.
+	// waiterBytes is the assumed memory of a call that waits; a test in internal/rpc measures it for
+	// each noun.
 	waiterBytes = 5 << 10
-	// Without a memory limit there are bounds all the same.
+	// The bounds if there is no memory limit.
 	unlimitedBytes   = 256 << 20
 	unlimitedWaiting = 65_536
 )
 
-// wireLimits are the limits in force in a process with this memory limit.
+// wireLimits returns the limits in force in a process with this memory limit.
 func wireLimits(l config.Limits, memory int64) api.Limits {
 	bytes, waiting := int64(unlimitedBytes), int64(unlimitedWaiting)
 	if memory < math.MaxInt64 {

@@ -13,8 +13,8 @@ func newMethods(p process) *cobra.Command {
 	return &cobra.Command{
 		Use:   "methods",
 		Short: "List the methods of the protocol",
-		Long: `List the methods of the protocol that this binary speaks, without asking a sidecar.
-What a running one speaks: sidecar call rpc.methods`,
+		Long: `List the methods of this binary's protocol, without asking a sidecar.
+To ask a running one: sidecar call rpc.methods`,
 		Example: "  sidecar methods",
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {

@@ -14,32 +14,32 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/coord"
 )
 
-// The commands of whoever is on call: they list what there is of a noun, read one, and change it by hand.
+// The commands for operators: they list the locks, breakers, queues and so on, read one of them, and change it by hand.
 
 func newNouns(p process) []*cobra.Command {
 	return []*cobra.Command{
 		newGroup("lock", "List, read or free locks",
 			lockList.command(p, "lock", "List the locks that are held", "List the locks that are held: by whom, since when, for how long, and how many calls wait."),
-			newOne(p, "lock", "get", "Say who holds a lock", api.LockGet, lockList.names), newLockRelease(p)),
+			newOne(p, "lock", "get", "Show who holds a lock", api.LockGet, lockList.names), newLockRelease(p)),
 		newGroup("breaker", "List, read or reset circuit breakers", newBreakerList(p),
-			newOne(p, "breaker", "get", "Say in what state a breaker is", api.BreakerGet, breakerList.names),
-			newOne(p, "breaker", "reset", "Close a breaker and forget what it counted", api.BreakerReset, breakerList.names)),
+			newOne(p, "breaker", "get", "Show the state of a breaker", api.BreakerGet, breakerList.names),
+			newOne(p, "breaker", "reset", "Close a breaker and reset its counts", api.BreakerReset, breakerList.names)),
 		newGroup("semaphore", "List or read semaphores",
-			semaphoreList.command(p, "semaphore", "List semaphores", "List the semaphores of which permits are held or waited for, and who holds some."),
-			newOne(p, "semaphore", "get", "Say who holds permits", api.SemaphoreGet, semaphoreList.names)),
+			semaphoreList.command(p, "semaphore", "List semaphores", "List the semaphores whose permits are held or waited for, and their holders."),
+			newOne(p, "semaphore", "get", "Show who holds permits", api.SemaphoreGet, semaphoreList.names)),
 		newGroup("queue", "List or count queues",
-			queueList.command(p, "queue", "List queues", "List the queues that have entries or that calls wait at."),
-			newOne(p, "queue", "get", "Count what a queue has", api.QueueStats, queueList.names)),
+			queueList.command(p, "queue", "List queues", "List the queues that have entries or waiting calls."),
+			newOne(p, "queue", "get", "Count the entries of a queue", api.QueueStats, queueList.names)),
 		newGroup("pool", "List or count pools and their members", newPoolList(p),
 			newOne(p, "pool", "get", "Count the members of a pool", api.PoolStats, poolList.names)),
 		newGroup("stream", "List or count streams",
-			streamList.command(p, "stream", "List streams", "List the streams that there are, and what the group that is furthest behind has left."),
-			newOne(p, "stream", "get", "Count what a stream and its groups have", api.StreamStats, streamList.names)),
+			streamList.command(p, "stream", "List streams", "List the streams, and how far their furthest group is behind."),
+			newOne(p, "stream", "get", "Count the messages of a stream and its groups", api.StreamStats, streamList.names)),
 		newSidecars(p),
 	}
 }
 
-// newOne makes a command about one thing, whose name is the first param of a method and one of those that known tells.
+// newOne makes a command that calls a method with a name as its first param. A shell completes the name by known.
 func newOne[P, R any](p process, noun, verb, short string, m api.Method[P, R], known names) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: verb + " NAME", Short: short, Args: cobra.ExactArgs(1), Example: "  sidecar " + noun + " " + verb + " NAME",
@@ -63,14 +63,14 @@ func newOne[P, R any](p process, noun, verb, short string, m api.Method[P, R], k
 func newLockRelease(p process) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "release NAME --force", Short: "Free a lock whoever holds it", Args: cobra.ExactArgs(1),
-		Long: `Free a lock whoever holds it. Its owner is told that it lost the lock, and the next owner's fence is higher; what the owner is
-doing just now goes on until it hears of it. It is an admin call (lock.force_release), and leaves a line in the sidecar's log.`,
+		Long: `Free a lock, whoever holds it. Its owner is notified that it lost the lock, but its work goes on until it handles that. The
+fence of the next owner is higher. It is an admin call (lock.force_release), and the sidecar logs it.`,
 		Example:           "  sidecar lock release nightly --force --reason 'the job hangs'",
 		ValidArgsFunction: names(lockList.names).first,
 	}
 	socket := addSocketFlag(cmd, p)
 	timeout := cmd.Flags().Duration("timeout", api.DefaultDeadlineMS*time.Millisecond, "`duration` that the call may take")
-	force := cmd.Flags().Bool("force", false, "say that the lock is taken from its owner")
+	force := cmd.Flags().Bool("force", false, "confirm that the lock is taken from its owner")
 	reason := cmd.Flags().String("reason", "", "`text` for the log and the event")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if !*force {
@@ -129,8 +129,8 @@ func newPoolList(p process) *cobra.Command {
 func newSidecars(p process) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "sidecars", Short: "List the sidecars that use this Redis", Args: cobra.NoArgs,
-		Long: `List the sidecars that use this Redis under the same prefix and tenant: their pods, versions and rules. One that was killed is
-listed for half a minute still. It is an admin call (inspect.sidecars).`,
+		Long: `List the sidecars that use this Redis with the same prefix and tenant: their pods, versions and rules. A sidecar that was
+killed stays in the list for half a minute. It is an admin call (inspect.sidecars).`,
 		Example: "  sidecar sidecars\n  sidecar sidecars --limit 0 -o json",
 	}
 	f := addListFlags(cmd, p, "sidecar sidecars", reflect.TypeFor[api.InspectSidecarsParams]())
@@ -140,12 +140,12 @@ listed for half a minute still. It is an admin call (inspect.sidecars).`,
 	return cmd
 }
 
-// noCell stands in a cell that has no value.
+// noCell is the text of a cell without a value.
 const noCell = "-"
 
 func count(n int64) string { return strconv.FormatInt(n, 10) }
 
-// span is a duration, to the second where it is longer.
+// span formats a duration, rounded to seconds above 10 s.
 func span(ms int64) string {
 	switch d := time.Duration(ms) * time.Millisecond; {
 	case ms == 0:
@@ -175,11 +175,11 @@ func who(h *api.Holder) string {
 
 // some lists the holders of a row, by a text for each.
 func some[E any](all []E, of func(E) string) string {
-	told := make([]string, len(all))
+	texts := make([]string, len(all))
 	for i, x := range all {
-		told[i] = of(x)
+		texts[i] = of(x)
 	}
-	return cmp.Or(strings.Join(told, ", "), noCell)
+	return cmp.Or(strings.Join(texts, ", "), noCell)
 }
 
 var lockList = listing[api.LockListParams, api.LockListResult, api.LockEntry]{api.LockList, []column[api.LockEntry]{

@@ -9,8 +9,8 @@ import (
 	"github.com/coxswain-sidecar/coxswain/client/api"
 )
 
-// printLine prints for people: texts and errors among the values are those of users
-// as well, and cannot do anything to a terminal, nor begin a line.
+// printLine prints a line for people. Texts and errors among the values may come from users, so their
+// control characters are escaped: they can neither act on a terminal nor begin a new line.
 func printLine(to io.Writer, format string, values ...any) error {
 	shown := make([]any, len(values))
 	for i, v := range values {
@@ -27,8 +27,8 @@ func printLine(to io.Writer, format string, values ...any) error {
 	return err
 }
 
-// printableError is an error's text. What a sidecar answers is one line; the errors
-// of this program may have several.
+// printableError returns an error's text with escaped control characters. An error that a sidecar
+// answered is printed as one line; the errors of this program may have several.
 func printableError(err error) string {
 	var reply *api.Error
 	if errors.As(err, &reply) {

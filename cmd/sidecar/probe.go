@@ -11,7 +11,7 @@ import (
 	"github.com/coxswain-sidecar/coxswain/client/api"
 )
 
-// What a sidecar can be asked whether it is.
+// The states that a probe asks for.
 const (
 	probeLive  = "live"
 	probeReady = "ready"
@@ -20,8 +20,8 @@ const (
 
 var probes = []string{probeLive, probeReady, probeRedis}
 
-// is tells one of probes by what health.get answered. Ready says less than redis
-// where readiness.mode is always.
+// is reports whether a sidecar is in one of the states of probes, by the result of health.get. With
+// readiness.mode always, a sidecar can be ready without reaching Redis.
 func is(what string, h api.HealthResult) bool {
 	switch what {
 	case probeLive:
@@ -37,8 +37,8 @@ func newProbe(p process) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "probe live|ready|redis",
 		Short: "Ask a running sidecar whether it is live or ready",
-		Long: `Ask a running sidecar over its socket whether it is live, is ready, or reaches Redis, whatever readiness.mode is:
-exit code 0 when it is, 1 when it is not, 3 when it cannot be reached. For exec probes where an HTTP port is unwanted.`,
+		Long: `Ask a running sidecar over its socket whether it is live, is ready, or reaches Redis (redis, whatever readiness.mode is):
+exit code 0 if it is, 1 if it is not, 3 if the sidecar cannot be reached. For exec probes where an HTTP port is unwanted.`,
 		Example:   "  sidecar probe ready",
 		Args:      cobra.MatchAll(cobra.ExactArgs(1), cobra.OnlyValidArgs),
 		ValidArgs: probes,
@@ -65,7 +65,7 @@ exit code 0 when it is, 1 when it is not, 3 when it cannot be reached. For exec 
 	return cmd
 }
 
-// words are how one of probes is said of a sidecar.
+// words returns the text for one of probes.
 func words(what string) string {
 	if what == probeRedis {
 		return "in reach of Redis"
@@ -73,7 +73,7 @@ func words(what string) string {
 	return what
 }
 
-// failures lists the checks that failed, one a line.
+// failures lists the checks that failed, one on each line.
 func failures(h api.HealthResult) string {
 	var s string
 	for _, c := range h.Checks {

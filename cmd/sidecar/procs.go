@@ -12,16 +12,16 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/cgroup"
 )
 
-// setProcs sets how many threads run Go code at once (GOMAXPROCS), as runtime.procs says. A
-// number stays; auto begins with most, since a start does several things side by side, has one
-// after the first interval and follows the load from there, see autoProcs, until stop is
-// called. GOMAXPROCS in the environment stands over auto.
+// setProcs sets how many threads run Go code at once (GOMAXPROCS) by the setting runtime.procs. If it
+// is a number, that stays. With auto the process begins with most threads, since it does several
+// things at once during its start; after the first interval it has one, and from then on autoProcs
+// follows the load, until stop is called. GOMAXPROCS in the environment takes precedence over auto.
 func setProcs(log *slog.Logger, setting string, most int) (stop func()) {
 	if n, err := strconv.Atoi(setting); err == nil {
 		runtime.GOMAXPROCS(n)
 		return func() {}
 	}
-	if _, said := os.LookupEnv("GOMAXPROCS"); said {
+	if _, set := os.LookupEnv("GOMAXPROCS"); set {
 		return func() {}
 	}
 	runtime.GOMAXPROCS(most)
@@ -43,7 +43,7 @@ func setProcs(log *slog.Logger, setting string, most int) (stop func()) {
 		}
 		set := func(n int) {
 			runtime.GOMAXPROCS(n)
-			log.Debug("the Go runtime has other procs", "procs", n, "most", most)
+			log.Debug("GOMAXPROCS changed", "procs", n, "most", most)
 		}
 		if !wait() {
 			return
@@ -68,22 +68,22 @@ func setProcs(log *slog.Logger, setting string, most int) (stop func()) {
 // How autoProcs follows the load.
 const (
 	procsInterval = time.Second
-	procsBusy     = 0.9 // of the threads there are: one more is needed
-	procsSpare    = 0.6 // of one thread less: it would do
-	procsBusyFor  = 2   // intervals until there is one more
-	procsSpareFor = 30  // intervals until there is one less: a change stops all calls for a moment
+	procsBusy     = 0.9 // share of the present threads: above it, one more is needed
+	procsSpare    = 0.6 // share of one thread less: below it, one less is enough
+	procsBusyFor  = 2   // intervals until a thread is added
+	procsSpareFor = 30  // intervals until a thread is removed: long, since a change stops all calls for a moment
 )
 
-// autoProcs decides how many threads run Go code at once. One has no other to wake: with it a
-// lone call is faster and each call takes less CPU. More are needed only while one is busy
-// nearly all the time.
+// autoProcs decides how many threads run Go code at once. A single thread never wakes another one, so
+// that a lone call is faster and each call takes less CPU. More threads are needed only while that one
+// is busy nearly all the time.
 type autoProcs struct {
 	most, procs int
 	busy, spare int // intervals in a row
 }
 
-// next is told how many processors the process used over the last interval. It returns how many
-// threads there are to be, and whether that is a change.
+// next takes the number of processors that the process used over the last interval. It returns the new
+// number of threads, and whether it changed.
 func (p *autoProcs) next(used float64) (procs int, changed bool) {
 	p.busy, p.spare = p.busy+1, p.spare+1
 	if used < procsBusy*float64(p.procs) || p.procs == p.most {
@@ -104,16 +104,16 @@ func (p *autoProcs) next(used float64) (procs int, changed bool) {
 	return p.procs, true
 }
 
-// processorTime is what this process has used, in user mode and in the kernel.
+// processorTime returns the CPU time that this process has used, in user mode and in the kernel.
 func processorTime() time.Duration {
 	var u syscall.Rusage
-	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &u) // it fails only for what is no process
+	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &u) // it cannot fail for RUSAGE_SELF
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// wholeProcessors is how many processors the process has for itself: those of the machine or of
-// its CPU set, or fewer where its group limits its time, rounded down and at least 1.
-// A thread more than that would be throttled.
+// wholeProcessors returns how many processors the process can use: those of the machine or of its CPU
+// set, or fewer if its cgroup limits its CPU time, rounded down and at least 1. With one thread more it
+// would be throttled.
 func wholeProcessors(group cgroup.Group) int {
 	n := runtime.NumCPU()
 	if limit := group.CPU(); limit < float64(n) {

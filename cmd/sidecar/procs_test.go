@@ -107,7 +107,7 @@ func TestServingHasOneThreadOnceItHasStarted(t *testing.T) {
 	require.Equal(t, most, keptBy(t, log.String()).Procs)
 	if most > 1 {
 		require.Eventually(t, func() bool {
-			return strings.Contains(log.String(), `"msg":"the Go runtime has other procs","procs":1,"most":`+strconv.Itoa(most))
+			return strings.Contains(log.String(), `"msg":"GOMAXPROCS changed","procs":1,"most":`+strconv.Itoa(most))
 		}, limit, 10*time.Millisecond)
 	}
 }

@@ -18,9 +18,9 @@ func newPublish(p process) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "publish --channel C|--stream S",
 		Short: "Send one message to a channel or a stream",
-		Long: `Send one message to a channel, whose subscribers get it now, or add it to the end of a stream, which keeps it.
+		Long: `Send one message to the present subscribers of a channel, or add it to the end of a stream, which keeps it.
 
-The body is --body, or what is read from standard input when there is neither --body nor --field; at most 256 KiB of any bytes.
+The body is --body, or standard input if there is neither --body nor --field; at most 256 KiB of any bytes.
 The result is printed as JSON.`,
 		Example: `  sidecar publish --channel news --body 'a new version'
   echo '{"url":"https://example.com/"}' | sidecar publish --channel news`,
@@ -69,7 +69,7 @@ The result is printed as JSON.`,
 	return cmd
 }
 
-// fieldsOf reads name=text; nil = there are none.
+// fieldsOf parses fields of the form name=text; nil = there are none.
 func fieldsOf(given []string) (map[string]any, error) {
 	if len(given) == 0 {
 		return nil, nil

@@ -18,8 +18,7 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/coord/ratelimit"
 )
 
-// reloadable are the settings that take effect without a restart, beside the
-// rules themselves.
+// reloadable are the settings that take effect without a restart, besides the rules.
 var reloadable = []string{"telemetry.log_level", "readiness.mode", "rules.files", "rules.precedence"}
 
 // The outcomes of a reload, for its metric and its event.
@@ -28,16 +27,16 @@ const (
 	reloadInvalid = "invalid"
 )
 
-// origin is where a configuration came from, to read it again.
+// origin is where a configuration was read from, to read it again.
 type origin struct {
 	sources config.Sources
-	// files are those that were read, as they were before; nil for one that was missing.
+	// files are the files that were read, with their state at that time; nil for a missing file.
 	files map[string]fs.FileInfo
-	// level is the log's.
+	// level is the level of the log.
 	level *slog.LevelVar
 }
 
-// read loads from sources and notes the files.
+// read loads the configuration and records the files.
 func (o *origin) read() (*config.Config, error) {
 	o.files = make(map[string]fs.FileInfo)
 	src := o.sources
@@ -45,31 +44,31 @@ func (o *origin) read() (*config.Config, error) {
 	return loadConfig(src)
 }
 
-// reloads keeps the configuration of a running sidecar current. A configuration
+// reloads reloads the configuration of a running sidecar when its files change. A configuration
 // that is not valid in all its parts changes nothing.
 type reloads struct {
 	app   *app
-	start *config.Config // what is in force of the settings that need a restart
+	start *config.Config // has the values in force of settings that need a restart
 	state atomic.Pointer[reloadState]
 
-	// once is that a file is a pipe or the like, which cannot be read again.
+	// once reports that a file is a pipe or the like, which cannot be read again.
 	once  bool
-	again chan struct{} // tells the watch that Reload has read other files, maybe
+	again chan struct{} // signals to the watch that Reload may have read other files
 	done  chan struct{}
 	watch sync.WaitGroup
 
 	mu       sync.Mutex // guards what follows; held while a configuration is read and applied
 	origin   origin
-	full     map[string]bool // the files of the configuration in force that have a byte
+	full     map[string]bool // the files of the configuration in force that are not empty
 	revision int64
 }
 
-// reloadState is what is told of the last reload.
+// reloadState is the state after the last reload.
 type reloadState struct {
-	config  *config.Config // in force, all of it
+	config  *config.Config // the whole configuration in force
 	applied time.Time
-	restart []string // settings that changed in the file and wait for a restart
-	err     error    // why the last one was refused; nil when it was not
+	restart []string // settings that changed in the file and need a restart
+	err     error    // why the last reload was refused; nil if it was not
 }
 
 func newReloads(a *app, from origin) *reloads {
@@ -84,9 +83,9 @@ func newReloads(a *app, from origin) *reloads {
 	return r
 }
 
-// age is the revision that orders versions of the rules across pods by the age of their newest
-// file: the pods of a rollout agree on it however late each of them starts.
-// Without a file there are no rules to order.
+// age returns the revision of the rules: the time of the last change of their newest file. It orders
+// versions of the rules across pods, and is the same for all pods of a rollout, whenever each of
+// them starts. It is 0 without a file, since there are no rules to order then.
 func age(c *config.Config) int64 {
 	if c.Modified().IsZero() {
 		return 0
@@ -103,12 +102,12 @@ func full(files map[string]fs.FileInfo) map[string]bool {
 	return m
 }
 
-// Reload reads the configuration again and puts it in force, or changes nothing
-// and returns why. It is for SIGHUP; changes of the files are seen without it.
+// Reload reads the configuration again and puts it in force, or changes nothing and returns why. It
+// is for SIGHUP; changes of the files cause a reload without it.
 func (a *app) Reload() error {
 	r := a.reloads.Load()
 	if r == nil {
-		return errors.New("reload: it does not serve")
+		return errors.New("reload: the sidecar does not serve")
 	}
 	defer func() {
 		select {
@@ -123,7 +122,7 @@ func (r *reloads) reload() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.once {
-		err := errors.New("the configuration was read from what is no regular file and cannot be read again; restart to change it")
+		err := errors.New("a file of the configuration is not a regular file and cannot be read again; restart the sidecar to change it")
 		r.refuse(err)
 		return err
 	}
@@ -140,12 +139,12 @@ func (r *reloads) reload() error {
 	return err
 }
 
-// emptied refuses a file that has lost every byte: that is how one looks that is
-// being written in place, and taking it for a configuration would drop all rules.
+// emptied refuses a file that was not empty and now is: a program may be writing it in place, and
+// an empty configuration would drop all rules.
 func (r *reloads) emptied() error {
 	for path, info := range r.origin.files {
 		if info != nil && info.Size() == 0 && r.full[path] {
-			return fmt.Errorf("%s: is empty, as it is while it is being written; to have no rules, write an empty list of them", path)
+			return fmt.Errorf("%s: the file is empty, perhaps since it is being written; to have no rules, write an empty list of rules", path)
 		}
 	}
 	return nil
@@ -154,8 +153,8 @@ func (r *reloads) emptied() error {
 func (r *reloads) apply(c *config.Config) error {
 	a, was := r.app, r.state.Load()
 	if !reflect.DeepEqual(c.Rules.Items, was.config.Rules.Items) || c.Rules.Precedence != was.config.Rules.Precedence {
-		// Other rules under a revision that is not higher would be taken for
-		// older ones by the state in Redis: a file may come with an old age.
+		// The revision must be higher than the last one, or the state in Redis would treat the new
+		// rules as older ones. The age alone is not enough: a new file may have an older time.
 		next := max(age(c), r.revision+1)
 		if err := a.rules.SetFirst(c.Rules.Items, next, ratelimit.Precedence(c.Rules.Precedence)); err != nil {
 			return err
@@ -188,12 +187,12 @@ func (r *reloads) apply(c *config.Config) error {
 	return nil
 }
 
-// waiting lists what changed against what runs and cannot change while it does.
+// waiting lists the settings of c that differ from those in force and need a restart.
 func (r *reloads) waiting(c *config.Config) []string {
 	return slices.DeleteFunc(c.Changed(r.start), func(path string) bool { return slices.Contains(reloadable, path) })
 }
 
-// merge is c with the old values of what needs a restart.
+// merge returns c with the old values of the settings that need a restart.
 func (r *reloads) merge(c *config.Config) *config.Config {
 	m := *c
 	m.Socket, m.HTTP, m.Redis, m.Limits = r.start.Socket, r.start.HTTP, r.start.Redis, r.start.Limits
@@ -201,8 +200,8 @@ func (r *reloads) merge(c *config.Config) *config.Config {
 	return &m
 }
 
-// refuse tells that a configuration was not taken. A file that is away is told
-// as a warning: whoever replaces it in two steps has made no mistake.
+// refuse reports that a configuration was not put in force. If a file is missing, the log has a
+// warning instead of an error, since the file may be just being replaced in two steps.
 func (r *reloads) refuse(err error) {
 	a, now := r.app, *r.state.Load()
 	now.err = err
@@ -215,10 +214,10 @@ func (r *reloads) refuse(err error) {
 	a.log.Log(context.Background(), level, "the configuration was not reloaded; the old one stays in force", "err", err)
 	a.telemetry.ConfigReloaded(context.Background(), reloadInvalid)
 	a.events.Publish(coord.Event{Kind: coord.EventReloaded, Reason: reloadInvalid, Detail: brief(err)})
-	r.state.Store(&now) // last: who sees it finds the rest told
+	r.state.Store(&now) // last, so that the log, the metric and the event are there when the state is seen
 }
 
-// brief is the first of many mistakes, without its excerpt.
+// brief returns the text of an error; of several problems, the first one without its excerpt.
 func brief(err error) string {
 	var all config.Problems
 	if !errors.As(err, &all) || len(all) == 0 {
@@ -232,8 +231,8 @@ func brief(err error) string {
 	return first.String()
 }
 
-// check is what the health page says. A refused reload is no reason to be
-// unready, nor one for the short page: what is in force still is.
+// check is the health check of the configuration. A refused reload does not make the sidecar
+// unready, since the old configuration stays in force.
 func (r *reloads) check(context.Context) (string, error) {
 	s := r.state.Load()
 	text := "no file"

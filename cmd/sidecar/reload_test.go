@@ -344,7 +344,7 @@ func TestAFileThatLostItsBytesIsTakenForOneBeingWritten(t *testing.T) {
 	require.NoError(t, a.Start())
 	defer a.Stop()
 	put(t, file, "")
-	require.EqualError(t, a.Reload(), file+": is empty, as it is while it is being written; to have no rules, write an empty list of them")
+	require.EqualError(t, a.Reload(), file+": the file is empty, perhaps since it is being written; to have no rules, write an empty list of rules")
 	require.Equal(t, []string{"one"}, a.RuleNames())
 	put(t, file, ruled())
 	require.NoError(t, a.Reload())
@@ -411,7 +411,7 @@ func TestAConfigurationFromAPipeIsReadOnce(t *testing.T) {
 	a := loaded(t, pipe)
 	require.NoError(t, a.Start())
 	defer a.Stop()
-	require.ErrorContains(t, a.Reload(), "cannot be read again; restart to change it")
+	require.ErrorContains(t, a.Reload(), "cannot be read again; restart the sidecar to change it")
 	require.Equal(t, []string{"one"}, a.RuleNames())
 }
 
@@ -420,7 +420,7 @@ func TestStartStopAndReloadAreSafeInAnyOrder(t *testing.T) {
 	file := t.TempDir() + "/c.yaml"
 	put(t, file, ruled("one"))
 	never := loaded(t, file)
-	require.EqualError(t, never.Reload(), "reload: it does not serve")
+	require.EqualError(t, never.Reload(), "reload: the sidecar does not serve")
 	never.Stop()
 	for range 10 {
 		a := loaded(t, file)

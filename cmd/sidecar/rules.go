@@ -23,12 +23,12 @@ func newRulesLint(p process) *cobra.Command {
 	return &cobra.Command{
 		Use:   "lint FILE...",
 		Short: "Check files of rules and show every mistake",
-		Long: `Check files of rules, as rules.files names them (items: and a list), and show every mistake with its line and the
-remedy: exit code 2 when there is one. Else show what each rule is. Several files are checked as one set, in which each
-name stands once.
+		Long: `Check files of rules, as rules.files names them (items: and a list), and show each mistake with its line and its fix; the
+exit code is 2 if there is one. Else print a summary of each rule. Several files are checked as one set, in which each name
+may occur only once.
 
-A whole configuration may be given in place of them, alone: its rules are checked and shown, with those of its
-rules.files, and its other sections are checked too, as by sidecar config check.`,
+Instead, one whole configuration may be given: its rules and those of its rules.files are checked and printed, and its other
+sections are checked too, as by sidecar config check.`,
 		Example: "  sidecar rules lint rules.yaml\n  sidecar rules lint coxswain.yaml",
 		Args:    cobra.MinimumNArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -60,7 +60,7 @@ func loadRules(files []string) ([]api.Rule, error) {
 	return items, nil
 }
 
-// describeRules says what was found, one rule a line.
+// describeRules prints a summary of each rule, one on each line.
 func describeRules(to io.Writer, rules []api.Rule) error {
 	set := ratelimit.NewRules()
 	if err := set.Set(rules, 0); err != nil {
@@ -81,7 +81,7 @@ func describeRules(to io.Writer, rules []api.Rule) error {
 	return err
 }
 
-// extras are what a rule has beside its limits.
+// extras lists what a rule has besides its limits.
 func extras(r api.Rule) []string {
 	var all []string
 	for _, x := range []struct {
@@ -109,7 +109,7 @@ func extras(r api.Rule) []string {
 	return all
 }
 
-// counted is a number of things.
+// counted formats a number of things.
 func counted(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun

@@ -23,8 +23,8 @@ func newRulesDiff(p process) *cobra.Command {
 		Use:   "diff FILE",
 		Short: "Compare a file of rules with those in force in a running sidecar",
 		Long: `Compare a file of rules, or the rules of a whole configuration, with those in force in a running sidecar, field by
-field: + is in the file only, - is in force only, ~ differs, from what is in force to what the file says. What is written
-out and as by default is no difference. Exit code 0 when there is none, 1 when there are some.`,
+field: + is only in the file, - is only in force, ~ differs, from the value in force to that of the file. A default that is
+written out is no difference. The exit code is 0 if there is no difference, else 1.`,
 		Example: "  sidecar rules diff rules.yaml",
 		Args:    cobra.ExactArgs(1),
 	}
@@ -74,7 +74,7 @@ func ask[P, R any](ctx context.Context, socket, name string, timeout time.Durati
 	}
 }
 
-// diffRules tells the differences, by name, and whether there is none.
+// diffRules prints the differences, sorted by name, and reports whether there is none.
 func diffRules(to io.Writer, wanted map[string]api.Rule, running api.RatelimitRulesResult) (same bool, err error) {
 	inForce := make(map[string]api.RuleInForce, len(running.Rules))
 	names := maps.Clone(wanted)
@@ -105,10 +105,10 @@ func diffRules(to io.Writer, wanted map[string]api.Rule, running api.RatelimitRu
 	return same, err
 }
 
-// origins are where a rule in force is from, for people.
+// origins has the text for each source of a rule in force.
 var origins = map[string]string{"file": "a file", "redis": "redis"}
 
-// diffFields tells how two rules of one name differ.
+// diffFields prints how two rules of one name differ.
 func diffFields(say func(string, ...any), name, origin string, was, now api.Rule) {
 	a, b := reflect.ValueOf(was), reflect.ValueOf(now)
 	said := false
@@ -125,7 +125,7 @@ func diffFields(say func(string, ...any), name, origin string, was, now api.Rule
 	}
 }
 
-// text is a value of the contract as JSON, under its names on the wire.
+// text formats a value of the contract as JSON, with its names on the wire.
 func text(v any) string {
 	p := plain(reflect.ValueOf(v))
 	if p == nil {
@@ -138,7 +138,7 @@ func text(v any) string {
 	return string(b)
 }
 
-// plain is a value of the contract without types, and nil for what says nothing.
+// plain converts a value of the contract to maps, slices and basic types; nil for a zero value.
 func plain(v reflect.Value) any {
 	switch v.Kind() {
 	case reflect.Pointer:

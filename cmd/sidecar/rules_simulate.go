@@ -24,15 +24,15 @@ import (
 func newRulesSimulate(p process) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "simulate FILE --trace FILE",
-		Short: "Show what a file of rules would decide on a recorded load",
-		Long: `Show what the scripts would decide under a file of rules, or the rules of a whole configuration, call by call, without
-Redis and without waiting: they run on the embedded store, by the clock of the trace.
+		Short: "Show how a file of rules would decide about a recorded load",
+		Long: `Show how the scripts would decide about each call of a trace with a file of rules, or the rules of a whole configuration.
+It needs no Redis and does not wait: the scripts run on the embedded store, with the clock of the trace.
 
 A line of the trace is: at key cost rule. At is a duration since the start (1.5s) or milliseconds (1500), never less
 than in the line before; cost may be left out and is then 1; rule may be left out and is then --rule, or the only one of
 the file. What follows # is a comment. - reads the trace from standard input.
 
-Calls do not wait. Nothing is known of when grants end, of pauses and of delays, so max_concurrent counts for nothing here.
+Calls do not wait. A trace has no ends of grants, pauses or delays, so that max_concurrent is ignored.
 Windows are aligned to the clock, so that --start matters to fixed_window and sliding_window_counter.`,
 		Example: `  printf '%s\n' '0s ua-1 1' '0s ua-1 3' '2s ua-1 1' | sidecar rules simulate rules.yaml --rule user --trace -`,
 		Args:    cobra.ExactArgs(1),
@@ -45,7 +45,7 @@ Windows are aligned to the clock, so that --start matters to fixed_window and sl
 		epoch, err := time.Parse(time.RFC3339Nano, *start)
 		switch {
 		case err != nil:
-			return usage("--start %s is no instant; write one such as 2000-01-01T00:00:00Z", *start)
+			return usage("--start %s is not a time; write one such as 2000-01-01T00:00:00Z", *start)
 		case *trace == "":
 			return usage("--trace is missing; name a file of lines: at key cost")
 		}
@@ -79,16 +79,16 @@ func openTrace(name string, in io.Reader) (io.Reader, func(), error) {
 	return f, func() { _ = f.Close() }, nil
 }
 
-// simulation is a limiter that lives by the clock of a trace.
+// simulation is a limiter that uses the clock of a trace.
 type simulation struct {
 	runner  *lua.Runner
 	limiter *ratelimit.Limiter
-	rule    string // of lines that name none
+	rule    string // the rule of lines that name none
 	epoch   time.Time
 	now     *traceClock
 }
 
-// traceClock shows what the last line of the trace said.
+// traceClock is the time of the last line of the trace.
 type traceClock struct{ us atomic.Int64 }
 
 func (c *traceClock) Now() time.Time { return time.UnixMicro(c.us.Load()) }
@@ -100,8 +100,7 @@ func newSimulation(rules []api.Rule, rule string, epoch time.Time) (*simulation,
 	set := ratelimit.NewRules()
 	for i := range rules {
 		rules[i].MaxConcurrent = 0
-		// What a refusal of a moment ago says is the scripts' word too, but not of
-		// what is left.
+		// A cached refusal would have the decision of the scripts too, but not what remains.
 		rules[i].DenyCache = "off"
 		for k := range rules[i].Overrides {
 			rules[i].Overrides[k].MaxConcurrent = 0
@@ -137,7 +136,7 @@ type simulated struct {
 	api.RatelimitResult
 }
 
-// run decides on each line in its turn, and tells it.
+// run decides about the calls of the trace in order, and prints each decision.
 func (s *simulation) run(ctx context.Context, name string, trace io.Reader, p *simulationPrinter) error {
 	lines := bufio.NewScanner(trace)
 	last := time.Duration(0)
@@ -170,10 +169,10 @@ func (s *simulation) run(ctx context.Context, name string, trace io.Reader, p *s
 	return p.summary()
 }
 
-// maxCost is the most that a call may take, as on the wire (api.RatelimitParams).
+// maxCost is the highest cost of a call, as on the wire (api.RatelimitParams).
 const maxCost = 1_000_000_000
 
-// parse reads a line; false when it has no call.
+// parse parses a line. ok is false if the line has no call.
 func (s *simulation) parse(line string) (c simulated, ok bool, err error) {
 	line, _, _ = strings.Cut(line, "#")
 	f := strings.Fields(line)

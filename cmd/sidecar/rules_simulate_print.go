@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// simulationPrinter tells a simulation, line by line.
+// simulationPrinter prints a simulation, line by line.
 type simulationPrinter struct {
 	to                                 io.Writer
 	json                               bool
@@ -17,7 +17,7 @@ func printer(to io.Writer, format string) *simulationPrinter {
 	return &simulationPrinter{to: to, json: format == outputJSON}
 }
 
-// outcome is allowed or why not; of a rule in shadow both.
+// outcome returns "allowed", or why the call was refused; for a rule in shadow both.
 func (c simulated) outcome() string {
 	switch {
 	case c.Shadow:
@@ -81,7 +81,7 @@ func (p *simulationPrinter) summary() error {
 	return err
 }
 
-// wait is how long to stay away, for people.
+// wait formats retry_after_ms for people.
 func wait(retryAfterMS int64) string {
 	switch retryAfterMS {
 	case 0:

@@ -126,10 +126,10 @@ func TestBadUsageOfRulesNamesTheRemedy(t *testing.T) {
 	t.Parallel()
 	file := writeRules(t, rulesOfUsers)
 	for line, want := range map[string]string{
-		"rules":                  "rules: say what to do: lint, diff or simulate\n",
+		"rules":                  "rules: name a command: lint, diff or simulate\n",
 		"rules frob":             "rules frob: no such command; use lint, diff or simulate\n",
 		"rules simulate " + file: "--trace is missing; name a file of lines: at key cost\n",
-		"rules simulate " + file + " --trace - --start now": "--start now is no instant; write one such as 2000-01-01T00:00:00Z\n",
+		"rules simulate " + file + " --trace - --start now": "--start now is not a time; write one such as 2000-01-01T00:00:00Z\n",
 		"rules simulate " + file + " --trace - -o yaml": "--output yaml is unknown; write text or json\n" +
 			"Usage: sidecar rules simulate FILE --trace FILE [flags]; more: sidecar rules simulate --help\n",
 		"explain --rule r": "explain: name both --rule and --key\n",

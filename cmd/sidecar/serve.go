@@ -20,14 +20,13 @@ func newServe(p process) *cobra.Command {
 		Short: "Serve calls until a signal",
 		Long: `Serve calls on the socket, and health and metrics pages over HTTP, until SIGTERM or SIGINT.
 
-Redis may come late or go away: the sidecar is then live and not ready (unless readiness.mode is always), and becomes
-ready without a restart. Changed files are read again as soon as they change, and on SIGHUP: rules, telemetry.log_level
-and readiness.mode take effect at once, other settings keep their values until a restart, and a file that is not valid
-changes nothing.
+While Redis does not answer, the sidecar is live and not ready (unless readiness.mode is always), and becomes ready without a
+restart. It reads its files again when they change, and on SIGHUP: rules, telemetry.log_level and readiness.mode take effect
+at once, other settings keep their values until a restart, and a file that is not valid changes nothing.
 
-On SIGTERM or SIGINT it takes no new connections and no new acquisitions, waits for its clients to leave or
-limits.shutdown_grace to end, gives back all that they still hold and exits with 0. A second signal ends it at once: the
-other one, or the same after a second. The log is on stderr.`,
+On SIGTERM or SIGINT it refuses new connections and new acquisitions, waits until its clients have disconnected or
+limits.shutdown_grace is over, gives back all leases that they still hold, and exits with 0. A second signal ends it at once:
+the other of the two, or the same one more than a second after the first. It logs to stderr.`,
 		Example: `  sidecar serve --redis redis://127.0.0.1:6379
   sidecar serve --redis embedded --socket ./sidecar.sock --http 127.0.0.1:8086`,
 		Args: cobra.NoArgs,
@@ -45,12 +44,12 @@ other one, or the same after a second. The log is on stderr.`,
 	return cmd
 }
 
-// lastLines bounds writing the end of the log, to a reader that may be slow.
+// lastLines bounds the time for writing the last lines of the log, whose reader may be slow.
 const lastLines = time.Second
 
-// serve runs one sidecar until a signal. From here on all that is said is in the
-// log: nothing else on stderr could be read by a machine, or would not block. Profiles
-// are served on debug, unless it is empty.
+// serve runs one sidecar until a signal. From here on, errors too are written by the log: programs
+// can parse it, and writing to it does not block. Profiles are served on the address debug, unless
+// it is empty.
 func serve(ctx context.Context, from origin, debug string, p process) error {
 	_, ignorePipes := p.pipes()
 	defer ignorePipes()
@@ -65,7 +64,7 @@ func serve(ctx context.Context, from origin, debug string, p process) error {
 	}
 	defer log.Close(lastLines)
 	if invalid != nil {
-		return told(log, invalid)
+		return logged(log, invalid)
 	}
 	from.level = log.Level
 	defer p.keepTo(log.Logger, c.Runtime.Procs)()
@@ -76,20 +75,20 @@ func serve(ctx context.Context, from origin, debug string, p process) error {
 	if debug != "" {
 		stopDebug, err := serveDebug(debug, log.Logger)
 		if err != nil {
-			return told(log, err)
+			return logged(log, err)
 		}
 		defer stopDebug()
 	}
 	a := newApp(c, from, log.Logger)
 	a.logDropped = log.CountDropped
 	if err := a.Start(); err != nil {
-		return told(log, err)
+		return logged(log, err)
 	}
 	for {
 		var first os.Signal
 		select {
 		case <-hangups:
-			_ = a.Reload() // it tells, whatever comes of it
+			_ = a.Reload() // it logs its outcome
 			continue
 		case first = <-signals:
 			log.Info("stopping", "signal", first.String())
@@ -99,9 +98,9 @@ func serve(ctx context.Context, from origin, debug string, p process) error {
 	}
 }
 
-// told puts why it does not start into the log, and keeps the exit code. In a log
-// for people it stays as it is: it may quote the line of a file.
-func told(log *telemetry.Log, err error) error {
+// logged logs why the sidecar does not start, and returns an error with the same exit code. In a
+// text log it writes the error's text as it is, since that may quote lines of a file.
+func logged(log *telemetry.Log, err error) error {
 	code := exitFailed
 	var e *exit
 	if errors.As(err, &e) {
@@ -121,12 +120,12 @@ func told(log *telemetry.Log, err error) error {
 	return &exit{code: code}
 }
 
-// sameSignal is for how long a signal that comes again is taken for the same
-// request: timeout of GNU coreutils sends one to its child and to the group of it.
+// sameSignal is how long a repeated signal is taken for the same request: timeout of GNU coreutils
+// sends a signal to its child and also to the child's process group.
 const sameSignal = time.Second
 
-// stop stops in order, unless a second signal says that order no longer matters:
-// another one, or the same after a moment. First is nil where none asked for the end.
+// stop stops the sidecar in order, or returns at once on a second signal: the other one, or the same
+// one later than sameSignal. first is nil if no signal requested the end.
 func stop(a *app, first os.Signal, signals <-chan os.Signal) error {
 	begun := time.Now()
 	stopped := make(chan struct{})
@@ -140,10 +139,10 @@ func stop(a *app, first os.Signal, signals <-chan os.Signal) error {
 			return nil
 		case s := <-signals:
 			if s == first && time.Since(begun) < sameSignal {
-				a.log.Info("the same signal again, at once: it is taken for one request; send it later to end without cleaning up", "signal", s.String())
+				a.log.Info("the same signal came twice within a second and counts as one; send it again to end without cleaning up", "signal", s.String())
 				continue
 			}
-			a.log.Warn("ended by a second signal: what clients hold is left to its TTL", "signal", s.String())
+			a.log.Warn("ended by a second signal: the leases of clients end at their TTL", "signal", s.String())
 			return &exit{code: signalled(s)}
 		}
 	}

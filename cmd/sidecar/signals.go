@@ -8,17 +8,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// caught are the signals that sidecar exec gets in its command's place: all that
-// can be caught, so that none ends it alone and leaves the command without the lock.
+// caught receives signals that sidecar exec passes on to its command: all that can be caught, so
+// that none ends sidecar exec alone and leaves the command running without the lock.
 type caught struct {
-	// ends ask for an end; they are apart, so that no flood of the others keeps them out.
+	// ends receives SIGTERM and SIGINT. It is separate, so that no flood of other signals delays them.
 	ends   chan os.Signal
 	others chan os.Signal
 }
 
-// unsent are never passed on: the runtime and the C library use them, nobody
-// catches them, or they tell sidecar exec something of its own: a child's end, a
-// pipe that nobody reads, a write to a terminal that is the command's.
+// unsent are the signals that are never passed on: the Go runtime or the C library uses them, they
+// cannot be caught, or they concern sidecar exec itself: the end of a child, a write to a closed
+// pipe, or to a terminal whose foreground group is the command's.
 var unsent = map[syscall.Signal]bool{
 	syscall.SIGKILL: true, syscall.SIGSTOP: true, syscall.SIGCHLD: true, syscall.SIGURG: true, syscall.SIGPROF: true,
 	syscall.SIGPIPE: true, syscall.SIGTTOU: true, 32: true, 33: true,
@@ -26,8 +26,8 @@ var unsent = map[syscall.Signal]bool{
 
 const lastSignal = 64
 
-// catch starts the delivery of signals, and end stops it. A signal that this process
-// was started to ignore, as nohup does with SIGHUP, stays ignored, by the command too.
+// catch starts the delivery of signals, and end stops it. A signal that this process ignores since
+// its start, such as SIGHUP under nohup, stays ignored, by the command too.
 func catch() (c *caught, end func()) {
 	c = &caught{make(chan os.Signal, 4), make(chan os.Signal, lastSignal)}
 	for n := syscall.Signal(1); n <= lastSignal; n++ {
@@ -39,8 +39,7 @@ func catch() (c *caught, end func()) {
 			signal.Notify(c.others, n)
 		}
 	}
-	// A channel that nobody reads: to print to a closed pipe is then an error,
-	// and not the end.
+	// Nothing reads this channel. It makes a write to a closed pipe fail, instead of ending the process.
 	pipes := make(chan os.Signal, 1)
 	signal.Notify(pipes, syscall.SIGPIPE)
 	return c, func() {
@@ -50,9 +49,9 @@ func catch() (c *caught, end func()) {
 	}
 }
 
-// stop stops this process and, as the keyboard would, the others of its process
-// group, until they are continued. It needs a goroutine that is locked to its thread:
-// a signal to the own thread has worked when the call returns.
+// stop stops this process and the others of its process group, as Ctrl-Z would, until they are
+// continued. The goroutine must be locked to its thread: a signal to the calling thread has taken
+// effect when the call returns.
 func (c *caught) stop() {
 	signal.Ignore(syscall.SIGTSTP)
 	_ = syscall.Kill(0, syscall.SIGTSTP)
@@ -67,7 +66,7 @@ func raise(s syscall.Signal) {
 	_ = unix.Tgkill(os.Getpid(), unix.Gettid(), s)
 }
 
-// endless reports whether a signal is none that ends a process by default.
+// endless reports whether a signal does not end a process by default.
 func endless(s os.Signal) bool {
 	switch s {
 	case syscall.SIGCONT, syscall.SIGWINCH, syscall.SIGTSTP, syscall.SIGTTIN:

@@ -13,13 +13,13 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/doctor"
 )
 
-// addSocketFlag gives a command that talks to a sidecar its address.
+// addSocketFlag adds the flag --socket to a command that calls a sidecar.
 func addSocketFlag(cmd *cobra.Command, p process) *string {
 	return cmd.Flags().String("socket", config.SocketPath(p.env), "`path` of the sidecar's socket")
 }
 
-// dial connects to a sidecar. Unless it may wait, it answers at once when nobody
-// is there; either way the error says exactly why.
+// dial connects to a sidecar. Unless mayWait is set, it fails at once if no sidecar listens on the socket.
+// The error has the cause and the fix.
 func dial(ctx context.Context, socket, name string, mayWait bool) (*client.Client, error) {
 	c, err := client.Dial(ctx, client.Options{Socket: socket, Client: name, Version: version, FailFast: !mayWait})
 	if err != nil {
@@ -28,12 +28,12 @@ func dial(ctx context.Context, socket, name string, mayWait bool) (*client.Clien
 	return c, nil
 }
 
-// unreachable says why there is no connection to the socket and what to do.
+// unreachable returns an error with the cause and the fix of a failed connection to the socket.
 func unreachable(socket string, err error) error {
 	return fmt.Errorf("cannot reach the sidecar at %s: %w", socket, doctor.Unreachable(socket, err))
 }
 
-// isConnectError reports whether a call failed for want of a connection.
+// isConnectError reports whether a call failed since there was no connection.
 func isConnectError(err error) bool {
 	var connect *client.ConnectError
 	var op *net.OpError

@@ -44,7 +44,7 @@ func (a *app) ask(ctx context.Context, method string, params, result any) error 
 	case api.InspectSnapshot.Name:
 		snapshot, err := a.server.Snapshot(ctx)
 		if err != nil {
-			return a.told(method, err)
+			return a.wireError(method, err)
 		}
 		answer = snapshot
 	case api.HealthGet.Name:
@@ -57,7 +57,7 @@ func (a *app) ask(ctx context.Context, method string, params, result any) error 
 		call := a.methods[i].New()
 		reflect.ValueOf(call.Params()).Elem().Set(reflect.ValueOf(params))
 		if err := call.Run(ctx, coord.Caller{}); err != nil {
-			return a.told(method, err)
+			return a.wireError(method, err)
 		}
 		answer = reflect.ValueOf(call.Result()).Elem().Interface()
 	}
@@ -65,8 +65,8 @@ func (a *app) ask(ctx context.Context, method string, params, result any) error 
 	return nil
 }
 
-// told makes the error that a client would get. It logs the cause if that error leaves it out.
-func (a *app) told(method string, err error) error {
+// wireError returns the error that a client would get, and logs the cause if that error omits it.
+func (a *app) wireError(method string, err error) error {
 	e := coord.Wire(err)
 	if e.Code == api.Internal {
 		a.log.Error("status page: "+method, "err", err)

@@ -18,19 +18,19 @@ func newTail(p process) *cobra.Command {
 		Long: `Print each event of the sidecar, or each message of channels and patterns or of a stream, as it comes, until it is interrupted.
 
 Without a channel or a stream it prints events, which is an admin call (events.subscribe): refusals of limits, changes of breakers, pauses,
-lost leases, decisions of fail modes, reloads. An event is a line: when, its kind, its noun and name, for limits the key, its reason, and how
-many alike it stands for, since refusals are sampled: one a second of the same kind, noun, name and reason. With -o json it is an object with
-the fields of the notification event. --kind, --noun and --name choose among them; what is given several times is one or the other.
+lost leases, decisions of fail modes, reloads. An event is a line with its time, kind, noun and name, for limits the key, its reason, and the
+number of events that it represents, since refusals are sampled: one a second of the same kind, noun, name and reason. With -o json it is an
+object with the fields of the notification event. --kind, --noun and --name select events; several values of one flag are alternatives.
 
-A message is a line, escaped so that it does nothing to a terminal: its channel or its id, its body, and its fields. With -o json it is an
-object with body as base64; channel, and pattern where it came by one; or id, published_at_ms, fields, and group or attempt.
+A message is a line, escaped so that it cannot act on the terminal: its channel or its id, its body, and its fields. With -o json it is an
+object with body as base64; and channel, and pattern if it matched one; or id, published_at_ms, fields, and group or attempt.
 
-A pattern is a glob as of Redis: * ? [ab] and a backslash before what stands for itself. Messages of channels that were missed are told
-on stderr, with -o json as {"dropped":N} among the messages, and so are events that were missed; -1 = it is not known how many.
+A pattern is a glob as in Redis: * ? [ab], and a backslash before a character that is meant literally. Missed messages of channels and missed
+events are reported on stderr, with -o json as {"dropped":N} among the messages; -1 = it is not known how many.
 
-A stream is read without taking part in it: nobody misses a message for that, and nothing is left behind. It is an admin call (stream.read),
-asked again twice a second. With --group messages are taken as a consumer of that group and acknowledged once they are printed, so that
-no other consumer of it gets them. Outages are told on stderr, and it goes on after them.`,
+Without --group, tail reads a stream without affecting its groups, by an admin call (stream.read) twice a second. With --group, it takes
+messages as a consumer of that group and acknowledges them after it has printed them, so that no other consumer of the group gets them.
+Outages are reported on stderr; tail goes on after them.`,
 		Example: `  sidecar tail
   sidecar tail --kind refused --name 'crawl-*' -o json
   sidecar tail --kind lost --kind forced --noun lock
@@ -83,7 +83,7 @@ no other consumer of it gets them. Outages are told on stderr, and it goes on af
 	return cmd
 }
 
-// source says where to read: messages of channels or of a stream, or else events.
+// source selects what is printed: messages of channels or of a stream, or else events.
 type source struct {
 	socket               *string
 	channels, patterns   []string
@@ -95,7 +95,7 @@ func (s *source) ofChannels() bool { return len(s.channels)+len(s.patterns) > 0 
 
 func (s *source) ofEvents() bool { return !s.ofChannels() && s.stream == "" }
 
-// check finds what does not go together; starts tells whether --start is given.
+// check refuses flags that exclude each other. starts reports whether --start is given.
 func (s *source) check(starts bool) error {
 	switch {
 	case s.ofChannels() && s.stream != "":
@@ -112,7 +112,7 @@ func (s *source) check(starts bool) error {
 type tailing struct {
 	to     process
 	json   bool
-	left   int  // until it ends; 0 = it does not
+	left   int  // messages or events until it ends; 0 or less = it does not end
 	events bool // it prints events, not messages
 }
 
@@ -135,7 +135,7 @@ func (t *tailing) read(ctx context.Context, from source) error {
 	}
 }
 
-// errEnough ends a tail that has printed what was asked for.
+// errEnough ends a tail that has printed as many messages or events as it was asked for.
 var errEnough = errors.New("that was the last message")
 
 // tailed is a message as -o json prints it.
@@ -166,7 +166,7 @@ func (t *tailing) printed(err error) error {
 	return nil
 }
 
-// subscribed tells that messages come from now on.
+// subscribed reports that messages or events are printed from now on.
 func (t *tailing) subscribed() { fmt.Fprintln(t.to.err, "subscribed") }
 
 func (t *tailing) gap(dropped int64) {
@@ -176,7 +176,7 @@ func (t *tailing) gap(dropped int64) {
 	}
 	switch {
 	case t.json:
-		_ = printJSON(t.to.out, map[string]any{"dropped": dropped}, outputJSON) // the next message tells that nobody reads
+		_ = printJSON(t.to.out, map[string]any{"dropped": dropped}, outputJSON) // if stdout is closed, the next message fails
 	case dropped < 0:
 		fmt.Fprintf(t.to.err, "gap: %s were missed; it is not known how many\n", what)
 	default:

@@ -15,7 +15,7 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/nearest"
 )
 
-// checkEvents finds nouns and names that no event can have. The sidecar checks the kinds.
+// checkEvents refuses nouns and names that no event can have. The sidecar checks the kinds.
 func (s *source) checkEvents() error {
 	known := nounNames()
 	for _, n := range s.nouns {
@@ -36,7 +36,7 @@ func (s *source) checkEvents() error {
 	return nil
 }
 
-// kindNames are the kinds of all events, sorted.
+// kindNames returns the kinds of all events, sorted.
 func kindNames() []string {
 	var names []string
 	for _, k := range coord.EventKinds() {
@@ -45,7 +45,7 @@ func kindNames() []string {
 	return names
 }
 
-// nounNames are the nouns of all methods, sorted.
+// nounNames returns the nouns of all methods, sorted.
 func nounNames() []string {
 	var names []string
 	for _, m := range api.Methods() {
@@ -66,10 +66,10 @@ func (t *tailing) watch(ctx context.Context, from source) error {
 		return (len(from.nouns) == 0 || slices.Contains(from.nouns, noun)) && (len(from.names) == 0 || names.First(name) >= 0)
 	}
 	ended := make(chan error, 1)
-	over := false // of OnEvent alone, whose calls come one after another
+	over := false // used by OnEvent only, whose calls do not overlap
 	c, err := client.Dial(ctx, client.Options{
 		Socket: *from.socket, Client: "sidecar tail", Version: version, FailFast: true,
-		// It warns of a connection that is lost, and of events that nobody reads in time.
+		// The client warns of a lost connection, and of events that were not read in time.
 		Logger: slog.New(slog.NewTextHandler(t.to.err, &slog.HandlerOptions{Level: slog.LevelWarn})),
 		OnEvent: func(e client.Event) {
 			if over {
@@ -97,7 +97,7 @@ func (t *tailing) watch(ctx context.Context, from source) error {
 	}
 }
 
-// happened prints an event if it is wanted, and tells first of events that were missed before it.
+// happened reports events that were missed before this one, and then prints this one if it is wanted.
 func (t *tailing) happened(e client.Event, wanted func(noun, name string) bool) error {
 	text := func(key string) string { s, _ := e.Params[key].(string); return s }
 	switch e.Method {
@@ -141,7 +141,7 @@ func (t *tailing) happened(e client.Event, wanted func(noun, name string) bool) 
 	return t.printed(printLine(t.to.out, "%s", strings.Join(words, " ")))
 }
 
-// integer reads a number of a notification's params, whose type depends on how long it is on the wire.
+// integer converts an integer of a notification's params, whose Go type depends on its encoding on the wire.
 func integer(v any) int64 {
 	switch v := v.(type) {
 	case int64:

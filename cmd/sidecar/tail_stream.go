@@ -14,14 +14,14 @@ import (
 )
 
 const (
-	// startFirst is the other start than api.StartNew.
+	// startFirst is the alternative to api.StartNew.
 	startFirst = "first"
-	// readAgain is the pause before a stream is read again that had no more messages, and
-	// tryAgain that after a failure.
+	// readAgain is the pause after a read that found no more messages, tryAgain the pause after
+	// a failure.
 	readAgain = 500 * time.Millisecond
 	tryAgain  = time.Second
-	// tailPage is how many messages are read at once, and tailTake how many are taken of a
-	// group: those are nobody else's until they are printed.
+	// tailPage is how many messages are read at once, tailTake how many are fetched for a group.
+	// tailTake is smaller, since no other consumer gets fetched messages before they are printed.
 	tailPage = 64
 	tailTake = 16
 )
@@ -49,7 +49,7 @@ func (t *tailing) entry(e tailedEntry) error {
 	return t.printed(printLine(t.to.out, "%s", b.String()))
 }
 
-// follow prints the messages of a stream without taking part in it.
+// follow prints the messages of a stream without being a consumer of a group.
 func (t *tailing) follow(ctx context.Context, c *client.Client, p api.StreamReadParams) error {
 	p.Count = tailPage
 	for first := true; ; first = false {
@@ -74,23 +74,23 @@ func (t *tailing) follow(ctx context.Context, c *client.Client, p api.StreamRead
 	}
 }
 
-// consume prints the messages that a group is given, and acknowledges each.
+// consume prints the messages that it fetches as a consumer of a group, and acknowledges each.
 func (t *tailing) consume(ctx context.Context, c *client.Client, p api.StreamFetchParams) error {
 	for first := true; ; first = false {
 		p.Count = tailTake
 		if t.left > 0 {
-			p.Count = int64(min(t.left, tailTake)) // one that is not to be printed is not taken from others
+			p.Count = int64(min(t.left, tailTake)) // a message that is not printed must stay for other consumers
 		}
 		messages, err := insist(ctx, t, func() ([]api.StreamMessage, error) { return c.StreamFetch(ctx, p) })
 		if err != nil {
 			return err
 		}
-		if first { // the group is there: what is published from now on is printed
+		if first { // the group exists, so that messages that are published from now on are printed
 			t.subscribed()
 			p.WaitMS = time.Second.Milliseconds()
 		}
 		for _, m := range messages {
-			// After the last one too, and when it was interrupted: it has been printed.
+			// A printed message is acknowledged below, even if it is the last one or ctx has ended.
 			last := t.entry(tailedEntry{ID: m.ID, PublishedAtMS: m.PublishedAtMS, Attempt: m.Attempt, Body: m.Body, Fields: m.Fields})
 			if last != nil && !errors.Is(last, errEnough) {
 				return last
@@ -110,7 +110,7 @@ func (t *tailing) consume(ctx context.Context, c *client.Client, p api.StreamFet
 	}
 }
 
-// insist makes a call again while Redis or the sidecar is away, and tells of that once.
+// insist repeats a call while Redis or the sidecar does not answer, and reports that once.
 func insist[R any](ctx context.Context, t *tailing, call func() (R, error)) (R, error) {
 	for told := false; ; told = true {
 		r, err := call()
@@ -120,7 +120,7 @@ func insist[R any](ctx context.Context, t *tailing, call func() (R, error)) (R, 
 			return r, err
 		}
 		if !told {
-			_ = printLine(t.to.err, "it goes on when it can: %s", err)
+			_ = printLine(t.to.err, "retrying: %s", err)
 		}
 		if rest(ctx, tryAgain) != nil {
 			return r, err

@@ -96,7 +96,7 @@ func TestTailOfAStreamGoesOnAfterAnOutage(t *testing.T) {
 	}
 	r.Stop()
 	for _, out := range tails {
-		soon(t, out, "it goes on when it can: UNAVAILABLE")
+		soon(t, out, "retrying: UNAVAILABLE")
 	}
 	r.Restart()
 	require.Eventually(t, func() bool {
@@ -121,7 +121,7 @@ func TestTailOfAStreamGoesOnWithTheNextSidecar(t *testing.T) {
 	s.signals <- syscall.SIGTERM
 	require.Equal(t, main.OK, s.exit(t))
 	for _, out := range tails {
-		soon(t, out, "it goes on when it can: ")
+		soon(t, out, "retrying: ")
 	}
 	next := serve(t, s.socket, env, "--redis", redistest.URL(t))
 	wait(t, next.socket)

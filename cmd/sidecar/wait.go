@@ -12,17 +12,17 @@ import (
 	"github.com/coxswain-sidecar/coxswain/client/api"
 )
 
-// askAgain is the pause between questions: short, since a container's start
-// waits for the answer, and each costs the sidecar some microseconds.
+// askAgain is the pause between two calls. It is short, since the start of a container waits for the
+// answer, and a call costs the sidecar only some microseconds.
 const askAgain = 50 * time.Millisecond
 
 func newWait(p process) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "wait [live|ready|redis]",
 		Short: "Wait until a sidecar is ready",
-		Long: `Wait until a sidecar is ready, starting included: exit code 0 once it is, 1 when it is not in time, 3 when none
-could be reached in time. With live it waits for the socket alone, so that an outage of Redis holds nobody; with redis
-until Redis is reached, whatever readiness.mode is.`,
+		Long: `Wait until a sidecar is ready; it may not have started yet. The exit code is 0 once it is ready, 1 if it is not ready in
+time, and 3 if no sidecar could be reached in time. With live it waits only for the socket, so that an outage of Redis does not
+delay it; with redis it waits until the sidecar reaches Redis, whatever readiness.mode is.`,
 		Example:   "  sidecar wait --timeout 30s\n  sidecar wait live",
 		Args:      cobra.MatchAll(cobra.MaximumNArgs(1), cobra.OnlyValidArgs),
 		ValidArgs: probes,
@@ -46,8 +46,8 @@ until Redis is reached, whatever readiness.mode is.`,
 	return cmd
 }
 
-// untilIs repeats the question until the sidecar is in the state that was asked for.
-// Its error says why the last answer was another.
+// untilIs calls health.get until the sidecar is in the state that was asked for. Its error has the
+// reason why the last call did not find that.
 func untilIs(ctx context.Context, what string, c *client.Client, socket string, timeout time.Duration) error {
 	last := errors.New("it did not answer")
 	for {
@@ -60,7 +60,7 @@ func untilIs(ctx context.Context, what string, c *client.Client, socket string, 
 		case isConnectError(err):
 			last = &exit{exitUnreachable, unreachable(socket, err)}
 		case ctx.Err() == nil && !errors.Is(err, api.DeadlineExceeded):
-			last = err // the end of the time says less than what was known before
+			last = err // when the time is over, the error before is more useful than that of the deadline
 		}
 		select {
 		case <-ctx.Done():

@@ -14,19 +14,17 @@ import (
 )
 
 const (
-	// burst is how long events are taken together, since the folders may have other
-	// files, which change all the time.
+	// burst is how long events are collected before the files are checked, since other files of
+	// the folders may change all the time.
 	burst = 100 * time.Millisecond
-	// settle is how long the files must stand as they are before they are read.
-	// Whoever writes in place may pause, and the beginning of a list of rules is a
-	// list of rules too.
+	// settle is how long the files must stay unchanged before they are read. A program that
+	// writes a file in place may pause, and the beginning of a list of rules is a valid list.
 	settle = time.Second
-	// mostRounds bounds how often that is tried with files that never stand.
+	// mostRounds bounds the waiting for files that change all the time.
 	mostRounds = 10
 )
 
-// watchConfig starts following the files. Where the system gives no watch, a
-// SIGHUP still does.
+// watchConfig starts watching the files. If the system provides no watch, SIGHUP still causes a reload.
 func (a *app) watchConfig() error {
 	r := newReloads(a, a.origin)
 	var w *fsnotify.Watcher
@@ -57,12 +55,12 @@ func (r *reloads) run(w *fsnotify.Watcher) {
 	for {
 		files := r.files()
 		r.follow(w, watched, files)
-		// Looked at after the watch is on, so that no change is between the two.
+		// The files are checked after the watch has begun, so that no change between the two is missed.
 		if changed(files) {
 			if !settled(files, func() bool { return r.pass(w, settle) }) {
 				return
 			}
-			_ = r.reload() // it has told
+			_ = r.reload() // it logs its outcome
 			continue
 		}
 		select {
@@ -77,20 +75,20 @@ func (r *reloads) run(w *fsnotify.Watcher) {
 	}
 }
 
-// missed tells of events that were lost, most likely for coming too fast. No harm
-// is done: the files themselves are looked at next.
+// missed logs that events were lost, most likely since they came too fast. Nothing is missed by that,
+// since the files themselves are checked next.
 func (r *reloads) missed(err error) {
 	r.app.log.Debug("events of the configuration's folders were lost", "err", err)
 }
 
-// files is what was read last.
+// files returns the files that were read last, with their state at that time.
 func (r *reloads) files() map[string]fs.FileInfo {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return maps.Clone(r.origin.files)
 }
 
-// changed reports whether any file is another than the one that was read.
+// changed reports whether any file differs from the one that was read.
 func changed(files map[string]fs.FileInfo) bool {
 	for path, was := range files {
 		now, err := os.Stat(path)
@@ -104,8 +102,8 @@ func changed(files map[string]fs.FileInfo) bool {
 	return false
 }
 
-// settled returns when the files have stood as they are while a time passed, or
-// never do so; false when it is done.
+// settled waits until the files have not changed during a pass, or for mostRounds passes. It returns
+// false if pass does.
 func settled(files map[string]fs.FileInfo, pass func() bool) bool {
 	for range mostRounds {
 		was := make(map[string]fs.FileInfo, len(files))
@@ -122,7 +120,7 @@ func settled(files map[string]fs.FileInfo, pass func() bool) bool {
 	return true
 }
 
-// pass lets time pass without heed of events; false when it is done.
+// pass waits for d and ignores events. It returns false if the watch has been stopped.
 func (r *reloads) pass(w *fsnotify.Watcher, d time.Duration) bool {
 	over := time.NewTimer(d)
 	defer over.Stop()
@@ -139,8 +137,8 @@ func (r *reloads) pass(w *fsnotify.Watcher, d time.Duration) bool {
 	}
 }
 
-// follow watches the folders that decide what the files are. A folder that was
-// replaced is watched anew: a watch is on the folder, not on its name.
+// follow watches the folders in which a change can replace the files. A folder that was itself replaced
+// is watched again, since a watch is on the folder and not on its name.
 func (r *reloads) follow(w *fsnotify.Watcher, watched, files map[string]fs.FileInfo) {
 	want := make(map[string]bool)
 	for path := range files {
@@ -153,7 +151,7 @@ func (r *reloads) follow(w *fsnotify.Watcher, watched, files map[string]fs.FileI
 		if want[dir] && err == nil && os.SameFile(watched[dir], now) && slices.Contains(w.WatchList(), dir) {
 			continue
 		}
-		_ = w.Remove(dir) // gone with its folder, maybe
+		_ = w.Remove(dir) // it fails if the watch ended with its folder
 		delete(watched, dir)
 	}
 	for dir := range want {
@@ -175,9 +173,9 @@ func (r *reloads) follow(w *fsnotify.Watcher, watched, files map[string]fs.FileI
 // maxLinks is how many links the kernel follows in a path.
 const maxLinks = 40
 
-// folders lists those in which a change can make path another file: the one that
-// holds it and the one of each link on the way to it, such as ..data of a mounted
-// ConfigMap. Where the way ends early, the last of them is where it may go on.
+// folders lists the folders in which a change can make path another file: the one that holds it, and
+// those of the links on the way to it, such as ..data of a mounted ConfigMap. If the path ends early,
+// the last folder is the one in which the missing part may appear.
 func folders(path string) []string {
 	path, err := filepath.Abs(path)
 	if err != nil {

@@ -1,12 +1,10 @@
-// Package health knows whether the sidecar lives and whether it can decide, and
-// tells it over HTTP.
+// Package health checks whether the sidecar is live and ready, and serves the results over HTTP.
 //
-// Its invariants: checks run in the background, so that asking costs nothing
-// and cannot be used to load Redis; liveness and readiness have loops of their
-// own, so that no Redis that hangs ever ends a living process; two bad rounds
-// leave a good state, one good round returns to it.
+// Invariants: checks run in the background, so that a request costs nothing and cannot put load on
+// Redis; liveness and readiness have loops of their own, so that a Redis that hangs never ends a live
+// process; the state turns bad after two bad rounds in a row, and good after one good round.
 //
-// It knows no check: package main brings them.
+// The checks themselves are those of its caller, package main.
 package health
 
 import (
@@ -24,21 +22,21 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/telemetry"
 )
 
-// Check is one thing to look at.
+// Check is one check.
 type Check struct {
 	Name string
-	// Run says what it found, and as an error what is wrong: a finding.Problem, which
-	// leaves the state good if it only warns, or any other error. It ends when ctx
-	// does, after two seconds.
+	// Run returns a text about what it found, and an error if something is wrong: a
+	// finding.Problem, which leaves the state good if it only warns, or any other error. Run
+	// returns when ctx ends, after two seconds.
 	Run func(ctx context.Context) (detail string, err error)
 }
 
-// Options are what to check.
+// Options configure Health.
 type Options struct {
-	// Live is what must work for the process to be worth keeping: nothing of
-	// Redis. All of it having passed once is being started.
+	// Live are the checks of liveness: if they fail, the process should be restarted. They do
+	// not depend on Redis. The sidecar has started once all of them have passed.
 	Live []Check
-	// Ready is what must work to decide.
+	// Ready are the checks of readiness: the sidecar can decide about calls if they pass.
 	Ready []Check
 	// Store names the topology, for the report.
 	Store     string
@@ -79,26 +77,24 @@ func Start(o Options) (*Health, error) {
 	return h, nil
 }
 
-// SetAlways says whether the sidecar counts as ready whatever its checks find,
-// as readiness.mode always has it: then an outage of Redis takes no pod out of
-// service, and the pages say degraded.
+// SetAlways sets whether the sidecar counts as ready whatever its checks find (readiness.mode always).
+// An outage of Redis then takes no pod out of service, and the pages report degraded.
 func (h *Health) SetAlways(always bool) { h.always.Store(always) }
 
-// readiness is the state of being ready. Degraded is that it is good by
-// SetAlways alone.
+// readiness returns whether the sidecar is ready. degraded reports that it is ready only by SetAlways.
 func (h *Health) readiness() (good, degraded bool, found []outcome) {
 	good, found = h.ready.state()
 	degraded = !good && h.always.Load()
 	return good || degraded, degraded, found
 }
 
-// Stop ends the checks. What was found last stays.
+// Stop ends the checks. The last results stay.
 func (h *Health) Stop() {
 	h.stop()
 	h.loops.Wait()
 }
 
-// Snapshot is what was found last, for health.get and ?verbose.
+// Snapshot returns the last results, for health.get and ?verbose.
 func (h *Health) Snapshot() api.HealthResult {
 	live, liveChecks := h.live.state()
 	ready, degraded, readyChecks := h.readiness()
@@ -110,7 +106,7 @@ func (h *Health) Snapshot() api.HealthResult {
 	return api.HealthResult{Live: live, Ready: ready, Degraded: degraded, Store: h.store, Checks: checks}
 }
 
-// grade is how a check went.
+// grade is the grade of a check's result.
 type grade uint8
 
 const (
@@ -119,14 +115,14 @@ const (
 	failed
 )
 
-// outcome is how one check went last.
+// outcome is the last result of a check.
 type outcome struct {
 	name, detail, problem string
 	grade                 grade
 	known                 *finding.Problem // what problem is of, if it is one that is known
 }
 
-// text is detail and problem in one line.
+// text returns detail and problem in one line.
 func (o outcome) text() string {
 	problem := o.problem
 	if o.grade == warned {
@@ -138,7 +134,7 @@ func (o outcome) text() string {
 	return o.detail + "; " + problem
 }
 
-// result is the outcome as health.get tells it.
+// result converts the outcome to the form of health.get.
 func (o outcome) result() api.HealthCheck {
 	r := api.HealthCheck{Name: o.name, OK: o.grade != failed, Detail: o.text()}
 	if o.known != nil {
@@ -147,8 +143,8 @@ func (o outcome) result() api.HealthCheck {
 	return r
 }
 
-// look runs a check within ctx, or until stopped: a read that does not see that
-// its context is cancelled must not hold up Stop.
+// look runs a check until it returns or stopped is closed, so that a check that ignores its context does
+// not delay Stop.
 func look(ctx context.Context, stopped <-chan struct{}, c Check) outcome {
 	found := make(chan outcome, 1)
 	go func() { found <- run(ctx, c) }()
@@ -174,17 +170,17 @@ func run(ctx context.Context, c Check) outcome {
 }
 
 const (
-	// every is the time between rounds while all is well.
+	// every is the time between rounds while the state is good.
 	every = time.Second
-	// soonest is the time to the second round when the first was bad; it
-	// doubles from there to every. A sidecar on a warm Redis is ready within
-	// milliseconds, and one without Redis does not spin.
+	// soonest is the time to the second round if the first was bad; it doubles with each bad
+	// round up to every. So a sidecar whose Redis has the scripts is ready within milliseconds,
+	// and one without Redis does not check in a busy loop.
 	soonest = 10 * time.Millisecond
 	// timeout bounds one check.
 	timeout = 2 * time.Second
-	// stale is the age at which the last round says nothing of now any more.
+	// stale is the age at which the result of the last round is not valid any more.
 	stale = 10 * time.Second
-	// patience is how many bad rounds in a row leave a good state: one lost
-	// probe must not take a pod out of service.
+	// patience is how many bad rounds in a row make a good state bad: a single lost probe must not
+	// take a pod out of service.
 	patience = 2
 )

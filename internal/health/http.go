@@ -9,7 +9,7 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/port"
 )
 
-// Port is where the health port is set.
+// Port is the setting of the health port.
 var Port = port.Setting{Path: "http.addr", Flag: "--http", Variable: "COXSWAIN_HTTP_ADDR", Example: ":8086"}
 
 // Handler answers /livez, /readyz, /startupz and /metrics to GET and HEAD.
@@ -25,7 +25,7 @@ func Handler(h *Health, metrics http.Handler) http.Handler {
 	return mux
 }
 
-// never makes a state one that is never degraded.
+// never makes a state of one that is never degraded.
 func never(state func() (bool, []outcome)) func() (good, degraded bool, found []outcome) {
 	return func() (good, degraded bool, found []outcome) {
 		good, found = state()
@@ -33,7 +33,7 @@ func never(state func() (bool, []outcome)) func() (good, degraded bool, found []
 	}
 }
 
-// answer is 200 or 503 with a line for people, or with everything under ?verbose.
+// answer answers 200 or 503 with a line for people, or with all results if the query is ?verbose.
 func (h *Health) answer(what string, state func() (good, degraded bool, found []outcome)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		good, degraded, found := state()
@@ -53,8 +53,8 @@ func (h *Health) answer(what string, state func() (good, degraded bool, found []
 	}
 }
 
-// short is ok or what is wrong, then what to know all the same. A check that
-// failed once is among the latter until it has failed for good.
+// short returns ok or the problems, and then the warnings. A check that has failed once is a warning
+// until it has failed often enough to make the state bad.
 func short(what string, good, degraded bool, found []outcome) string {
 	var b strings.Builder
 	bad := problems(found, failed)
@@ -76,7 +76,7 @@ func short(what string, good, degraded bool, found []outcome) string {
 	return b.String()
 }
 
-// verbose answers with what health.get does, in JSON.
+// verbose answers with the result of health.get as JSON.
 func (h *Health) verbose(w http.ResponseWriter, status int) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)

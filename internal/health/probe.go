@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// probe is one question with its checks and its loop.
+// probe is liveness or readiness, with its checks and its loop.
 type probe struct {
 	name   string // live or ready
 	checks []Check
@@ -41,7 +41,7 @@ func (p *probe) loop(ctx context.Context) {
 	}
 }
 
-// round runs all checks side by side and reports whether the state is good.
+// round runs all checks at once and reports whether the state is good.
 func (p *probe) round(ctx context.Context) bool {
 	stopped := ctx.Done()
 	ctx, cancel := context.WithTimeout(ctx, timeout)
@@ -69,14 +69,13 @@ func (p *probe) round(ctx context.Context) bool {
 		p.good, p.ever, p.bad = true, true, 0
 	}
 	if p.good != was || first {
-		p.tell()
+		p.logChange()
 	}
 	return p.good
 }
 
-// tell logs a change. Its caller holds p.mu: a line that came after the next
-// change would lie.
-func (p *probe) tell() {
+// logChange logs a change. Its caller holds p.mu, so that the lines are in the order of the changes.
+func (p *probe) logChange() {
 	if p.good {
 		p.log.Info("health: " + p.name)
 		return
@@ -84,8 +83,8 @@ func (p *probe) tell() {
 	p.log.Warn("health: not "+p.name, "why", strings.Join(problems(p.found, failed), "; "))
 }
 
-// state is whether the answer is yes, and what it rests on. A loop that stands
-// still answers no: for liveness that is how a stuck process is found.
+// state returns whether the state is good, and the results of the checks. If the loop is stuck, the
+// state is bad: for liveness, that is how a stuck process is found.
 func (p *probe) state() (good bool, found []outcome) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -99,7 +98,7 @@ func (p *probe) state() (good bool, found []outcome) {
 	return p.good, p.found
 }
 
-// started is like state for having been good once.
+// started is like state, but reports whether the state has been good once.
 func (p *probe) started() (good bool, found []outcome) {
 	good, found = p.state()
 	p.mu.Lock()
@@ -107,7 +106,7 @@ func (p *probe) started() (good bool, found []outcome) {
 	return good || p.ever, found
 }
 
-// problems lists the outcomes of a grade, one line each.
+// problems lists the outcomes of a grade, one on each line.
 func problems(found []outcome, g grade) []string {
 	var lines []string
 	for _, o := range found {

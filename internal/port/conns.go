@@ -7,13 +7,13 @@ import (
 	"sync"
 )
 
-// maxConns bounds the connections to a port. A kubelet and a Prometheus
-// have one each; the port may be open to the whole cluster.
+// maxConns bounds the connections to a port, which may be open to the whole cluster. A kubelet and a
+// Prometheus need one each.
 const maxConns = 64
 
-// conns keeps the connections of a port below their bound. A new one is
-// always let in: what makes room for it is the one that has been without a request
-// for longest, so that nobody keeps probes out by staying connected.
+// conns bounds the connections of a port. A new connection is always accepted: if there are too many,
+// the one that has been without a request for longest is closed, so that idle connections cannot keep
+// probes out.
 type conns struct {
 	mu sync.Mutex // guards what follows
 	// all are the open connections. Those without a request are in line, the one that
@@ -42,7 +42,7 @@ func (c *conns) changed(nc net.Conn, state http.ConnState) {
 	if len(c.all) <= maxConns {
 		return
 	}
-	// Where all others have a request under way, the new one is the only quiet one.
+	// If all others have a request under way, the new one is the only one in line.
 	if quiet := c.line.Front(); quiet != nil {
 		c.line.Remove(quiet)
 		old, _ := quiet.Value.(net.Conn)

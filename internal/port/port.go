@@ -1,9 +1,9 @@
 // Package port serves HTTP on a TCP port of the sidecar: the health port and that of the status page.
 //
-// Its invariant: no peer can keep others from the port. Slow and silent peers are cut off, the number of connections is bounded, and a
-// new one is always accepted.
+// Invariant: no peer can keep others from the port. Slow and silent peers are disconnected, the number of connections is bounded,
+// and a new one is always accepted.
 //
-// It answers nothing itself: its callers give it a handler.
+// Its callers provide the handler.
 package port
 
 import (
@@ -19,7 +19,7 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/finding"
 )
 
-// Setting is where a port is set.
+// Setting names the places where the address of a port is set, for errors.
 type Setting struct {
 	Path     string // in the file: http.addr
 	Flag     string // --http
@@ -27,7 +27,7 @@ type Setting struct {
 	Example  string // of an address
 }
 
-// Server answers on a port.
+// Server serves HTTP on a port.
 type Server struct {
 	what string
 	http http.Server
@@ -45,7 +45,7 @@ func (s Setting) Listen(addr string) (net.Listener, error) {
 	return l, nil
 }
 
-// Check is the check of sidecar doctor that is about ports.
+// Check is the name of the check of sidecar doctor for ports.
 const Check = "http"
 
 // blocked makes the problem of a port on which Listen failed: its cause and its fix.
@@ -66,9 +66,8 @@ func (s Setting) blocked(err error) *finding.Problem {
 // Serve serves HTTP on a listener that Listen returned. What names the port in the log.
 func Serve(what string, l net.Listener, h http.Handler, log *slog.Logger) *Server {
 	s := &Server{what: what, addr: l.Addr(), done: make(chan struct{})}
-	// The port may be open to the whole cluster, so a slow or silent peer is
-	// cut off, and one that is idle soon after. Writing has the longest limit, since a
-	// scrape of many series takes long.
+	// The port may be open to the whole cluster, so slow, silent and idle peers are disconnected.
+	// Writing has the longest limit, since a scrape of many series takes long.
 	s.http = http.Server{
 		Handler:           h,
 		ReadHeaderTimeout: 5 * time.Second,
@@ -88,10 +87,10 @@ func Serve(what string, l net.Listener, h http.Handler, log *slog.Logger) *Serve
 	return s
 }
 
-// Addr is where it listens, with the port that the system chose for port 0.
+// Addr returns the address on which it listens, with the port that the system chose for port 0.
 func (s *Server) Addr() string { return s.addr.String() }
 
-// Stop lets running requests end within ctx, then cuts them off.
+// Stop lets running requests end until ctx ends, and then closes their connections.
 func (s *Server) Stop(ctx context.Context) error {
 	err := s.http.Shutdown(ctx)
 	if err != nil {

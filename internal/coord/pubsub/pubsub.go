@@ -1,9 +1,9 @@
-// Package pubsub is channels: a message goes at once to those who are subscribed at the time,
-// at most once, and is not kept.
+// Package pubsub implements channels: a message is sent at once to the present subscribers, at most
+// once, and is not kept.
 //
-// Its invariant: between two messages that a subscriber was sent, it missed none that reached
-// this sidecar's Redis unless a gap was sent between them, or is sent as soon as it is
-// subscribed again. Who reads slowly holds up nobody else, and what is kept for it is bounded.
+// Invariant: between two messages that a subscriber was sent, it missed none that reached this
+// sidecar's Redis, unless a gap was sent between them, or is sent as soon as Redis has confirmed the
+// subscription again. A slow reader delays no other one, and the messages kept for it are bounded.
 package pubsub
 
 import (
@@ -28,15 +28,15 @@ const noun = "pubsub"
 const (
 	// maxTopics bounds the channels and patterns of one call.
 	maxTopics = 256
-	// maxSessionTopics bounds those of all subscriptions of one session.
+	// maxSessionTopics bounds the topics of all subscriptions of one session.
 	maxSessionTopics = 1024
-	// maxSessionBytes bounds what is kept for the subscriptions of one session, and maxBytes for
-	// those of all.
+	// maxSessionBytes bounds the bytes kept for the subscriptions of one session, maxBytes those of
+	// all sessions.
 	maxSessionBytes = 8 << 20
 	maxBytes        = 64 << 20
 )
 
-// Options are what Pub/Sub needs.
+// Options configure Pubsub.
 type Options struct {
 	Runner    *lua.Runner
 	Keys      coord.Keys
@@ -48,7 +48,8 @@ type Pubsub struct {
 	Options
 	keys      keys
 	publishes coord.Halved[api.PubsubPublishParams, api.PubsubPublishResult]
-	// listener hears for all subscriptions. It tells with a lock held that is taken before mu.
+	// listener listens to the topics of all subscriptions. It makes its callbacks with a lock held
+	// that must be taken before mu.
 	listener *redis.Listener
 	bytes    atomic.Int64 // kept for all subscriptions
 
@@ -57,25 +58,25 @@ type Pubsub struct {
 	sessions map[*coord.Session]*member
 }
 
-// topic is a channel or a pattern that somebody is subscribed to.
+// topic is a channel or a pattern that has subscriptions.
 type topic struct {
 	redis redis.Topic
 	// pattern is what the user wrote, empty for a channel.
 	pattern string
-	// on: Redis has confirmed it.
+	// on reports that Redis has confirmed it.
 	on bool
-	// subs are replaced and never changed, so that they are read without a lock.
+	// subs is replaced and never changed, so that it can be read without a lock.
 	subs []*subscription
 }
 
-// member is a session, as far as it is subscribed.
+// member has the subscriptions of a session.
 type member struct {
 	subs   map[string]*subscription
 	topics int
 	bytes  atomic.Int64 // kept for it
 }
 
-// New makes the noun. It listens to nothing until somebody subscribes. Stop ends it.
+// New returns the Pub/Sub of a sidecar. It listens to nothing until a call subscribes. Stop ends it.
 func New(o Options) *Pubsub {
 	p := &Pubsub{
 		Options: o, keys: newKeys(o.Keys), topics: make(map[redis.Topic]*topic), sessions: make(map[*coord.Session]*member),
@@ -101,7 +102,7 @@ func (p *Pubsub) Stop() {
 	}
 }
 
-// Inspect lists what connections are subscribed to now: channels, then patterns, each sorted.
+// Inspect lists the topics with subscriptions: channels, then patterns, each sorted.
 func (p *Pubsub) Inspect() []api.InspectChannel {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
@@ -119,7 +120,7 @@ func (p *Pubsub) Inspect() []api.InspectChannel {
 	return all
 }
 
-// Methods are those of the noun.
+// Methods lists the methods of the noun.
 func (p *Pubsub) Methods() []coord.Method {
 	return []coord.Method{
 		coord.On(api.PubsubPublish, p.Publish, coord.Piped, coord.Named(noun, "channel"), p.publishes.Direct),
@@ -128,12 +129,12 @@ func (p *Pubsub) Methods() []coord.Method {
 	}
 }
 
-// Publish sends a message to those who are subscribed to a channel now.
+// Publish sends a message to the present subscribers of a channel.
 func (p *Pubsub) Publish(ctx context.Context, c coord.Caller, params *api.PubsubPublishParams) (api.PubsubPublishResult, error) {
 	return p.publishes.Run(ctx, c, params)
 }
 
-// errDenied is told when the user of redis.url may do all but publish there.
+// errDenied is the error if the user of redis.url may not publish to the channel.
 var errDenied = errors.New("redis denies the sidecar's user to publish to channels of pubsub (NOPERM); docs/redis.md has the rules that it needs")
 
 func (p *Pubsub) publishing() coord.Single[api.PubsubPublishParams, PublishIn, PublishOut, api.PubsubPublishResult, string] {

@@ -1,4 +1,4 @@
--- Sends a message to those who listen to a channel now.
+-- Sends a message to the present subscribers of a channel.
 -- USES
 -- KEYS route
 -- ARGV channel; body

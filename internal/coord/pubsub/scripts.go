@@ -9,9 +9,8 @@ import (
 //go:embed *.lua
 var files embed.FS
 
-// PublishScript sends a message to the subscribers of a channel. It is no idempotent one: a
-// run whose reply was lost is not repeated without a stored reply, so that nobody gets a message
-// twice.
+// PublishScript sends a message to the subscribers of a channel. It is not idempotent: a run whose
+// reply was lost is not repeated without a stored reply, so that no subscriber gets a message twice.
 var PublishScript = lua.Define[PublishIn, PublishOut](files, lua.Source{Name: "pubsub_publish", StoresReply: true})
 
 // PublishIn is one message.
@@ -21,7 +20,7 @@ type PublishIn struct {
 	Body    string
 }
 
-// PublishOut says who was told.
+// PublishOut counts the receivers.
 type PublishOut struct {
 	Receivers int64 // connections that listen to the channel on this node; -1 = Redis denies the sidecar's user the channel
 }

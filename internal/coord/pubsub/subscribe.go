@@ -12,8 +12,9 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/redis"
 )
 
-// Subscribe has the caller's connection sent the messages of channels. It returns once Redis
-// has confirmed all of them; what comes from then on is sent after the answer.
+// Subscribe makes the sidecar send messages of channels and patterns to the caller's connection. It
+// returns when Redis has confirmed all of them; messages that come from then on are sent after the
+// answer.
 func (p *Pubsub) Subscribe(ctx context.Context, c coord.Caller, params *api.PubsubSubscribeParams) (r api.PubsubSubscribeResult, _ error) {
 	topics, err := p.topicsOf(params)
 	if err != nil {
@@ -48,10 +49,10 @@ func (p *Pubsub) Subscribe(ctx context.Context, c coord.Caller, params *api.Pubs
 	return api.PubsubSubscribeResult{Subscription: s.id}, nil
 }
 
-// errEnded is told to calls that have no connection to send messages to.
+// errEnded is the error of a call that has no connection to send messages to.
 var errEnded = errors.New("the connection takes no messages, or has ended")
 
-// Unsubscribe ends a subscription of the caller's connection. Nothing of it is sent after the
+// Unsubscribe ends a subscription of the caller's connection. None of its messages is sent after the
 // answer.
 func (p *Pubsub) Unsubscribe(_ context.Context, c coord.Caller, params *api.PubsubUnsubscribeParams) (api.PubsubUnsubscribeResult, error) {
 	p.mu.RLock()
@@ -63,10 +64,10 @@ func (p *Pubsub) Unsubscribe(_ context.Context, c coord.Caller, params *api.Pubs
 	return api.PubsubUnsubscribeResult{Unsubscribed: s != nil && p.quit(s)}, nil
 }
 
-// plainPattern are the patterns that the embedded store can be given: it panics at some others.
+// plainPattern matches the patterns that the embedded store supports; it panics at some others.
 var plainPattern = regexp.MustCompile(`^([^\[]|\[[a-zA-Z0-9]+\])*$`)
 
-// topicsOf checks what a call asks for. What is named twice is one.
+// topicsOf checks the channels and patterns of a call, and returns each of them once.
 func (p *Pubsub) topicsOf(params *api.PubsubSubscribeParams) ([]*topic, error) {
 	switch n := len(params.Channels) + len(params.Patterns); {
 	case n == 0:
@@ -102,7 +103,7 @@ func (p *Pubsub) topicsOf(params *api.PubsubSubscribeParams) ([]*topic, error) {
 	return topics, nil
 }
 
-// join makes a subscription one of its topics and of its session.
+// join adds a subscription to its topics and to its session.
 func (p *Pubsub) join(s *subscription, topics []*topic) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -173,7 +174,8 @@ func (p *Pubsub) leave(s *subscription) bool {
 	return true
 }
 
-// settle looks whether a subscription has all its topics; the caller holds mu.
+// settle confirms a subscription when Redis has confirmed all its topics, and then sends a gap if it
+// missed messages. The caller holds mu.
 func (p *Pubsub) settle(s *subscription) {
 	if s.missing > 0 {
 		return
@@ -188,12 +190,12 @@ func (p *Pubsub) settle(s *subscription) {
 	}
 }
 
-// listening is told that Redis has confirmed a topic.
+// listening handles that Redis has confirmed a topic.
 func (p *Pubsub) listening(name redis.Topic) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	t := p.topics[name]
-	// It may have been left and joined again meanwhile: then it is told again.
+	// If the topic was left and joined again meanwhile, listening is called for it again.
 	if t == nil || t.on || !p.listener.On(name) {
 		return
 	}
@@ -204,7 +206,8 @@ func (p *Pubsub) listening(name redis.Topic) {
 	}
 }
 
-// refused is told that Redis refuses a topic. Who had it confirmed before waits on.
+// refused handles that Redis refuses a topic. Calls of Subscribe that wait for it fail; a subscription
+// that was confirmed before keeps waiting.
 func (p *Pubsub) refused(name redis.Topic, err error) {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
@@ -215,13 +218,13 @@ func (p *Pubsub) refused(name redis.Topic, err error) {
 	for _, s := range t.subs {
 		select {
 		case s.failed <- err:
-		default: // it is told already, or nobody waits
+		default: // an error is there already
 		}
 	}
 }
 
-// lost is told that the connection has ended. That messages were missed is told when they come
-// again: who then reads what is so now has missed nothing.
+// lost handles the end of the connection to Redis. Subscribers are sent a gap not now but when messages
+// can come again: a subscriber that reads the current state then misses nothing.
 func (p *Pubsub) lost() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -236,7 +239,7 @@ func (p *Pubsub) lost() {
 	}
 }
 
-// message gives one to all that are subscribed to it.
+// message passes a message to all subscriptions of its topic.
 func (p *Pubsub) message(pattern, channel, body string) {
 	name := redis.Topic{Name: channel}
 	if pattern != "" {

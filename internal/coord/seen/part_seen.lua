@@ -1,9 +1,9 @@
--- What the seen scripts share. The state is one hash: token, until (us) and session of a reservation; done, until when
--- (us) the key is remembered as done; last, the last token whose reservation its holder ended: by a commit if done is
--- there, else by a release.
+-- What the seen scripts share. The state is one hash. token, until (us) and session are those of a reservation. done is the
+-- time (us) until which the key is marked as done. last is the last token whose reservation its holder ended: by a commit if
+-- the hash has done, else by a release.
 
--- The state is kept this much longer (ms) than it counts, as long as stored replies are: so a repeated call is told what
--- became of its token.
+-- The state is kept this much longer (ms) than it is valid, as long as stored replies are, so that a repeated call can
+-- return what became of its token.
 local MEMORY_MS = 150000
 
 local function seen_read(key)
@@ -15,14 +15,14 @@ local function seen_read(key)
   return s
 end
 
--- seen_state is what a key is to a token and a session, empty = any, as SeenState in seen.go.
+-- seen_state returns the State of scripts.go of a key for a token and a session; empty = any session.
 local function seen_state(s, token, session)
   if s.held and s.token == token then return (session == '' or s.session == session) and 1 or 2 end
   if s.last ~= token then return 0 end
   return s.done > 0 and 4 or 3
 end
 
--- seen_keep has the key live until then (us), and MEMORY_MS.
+-- seen_keep sets the TTL so that the key expires MEMORY_MS after ends (us).
 local function seen_keep(key, ends)
   redis.call('PEXPIRE', key, math.max(math.ceil((ends - now) / 1000), 0) + MEMORY_MS)
 end

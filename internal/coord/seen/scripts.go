@@ -9,8 +9,8 @@ import (
 //go:embed *.lua
 var files embed.FS
 
-// ReserveScript reserves a key of a set, or says that it is reserved or done.
-// Repeated with the same token it answers the same.
+// ReserveScript reserves a key of a set, or returns that it is reserved or done.
+// Repeated with the same token it returns the same.
 var ReserveScript = lua.Define[ReserveIn, ReserveOut](files, lua.Source{
 	Name:        "seen_reserve",
 	Idempotent:  true,
@@ -20,26 +20,26 @@ var ReserveScript = lua.Define[ReserveIn, ReserveOut](files, lua.Source{
 // ReserveIn is one try to reserve a key.
 type ReserveIn struct {
 	Seen    string `lua:"key"`
-	Token   string // of this reservation alone
+	Token   string // unique to this reservation
 	TTLMS   int64
 	Session string // empty = it is bound to its TTL
 }
 
-// Was is the state of a key when a caller wanted to reserve it.
+// Was is the state of a key before a reservation.
 type Was int64
 
-// What a key may have been.
+// The states of a key before a reservation.
 const (
 	WasNew      Was = 0
 	WasReserved Was = 1
 	WasDone     Was = 2
 )
 
-// ReserveOut is a reservation, or what is in the way.
+// ReserveOut is a reservation, or why there is none.
 type ReserveOut struct {
 	Reserved bool
 	Was      Was
-	// LeftMS is what the reservation has left, rounded down; when it was not made,
+	// LeftMS is the time until the reservation ends, rounded down; if it was not made, the time
 	// until the key may be reserved, rounded up.
 	LeftMS int64
 }
@@ -50,42 +50,42 @@ type State int64
 // The states of a reservation.
 const (
 	StateGone      State = 0 // it ended, or never was
-	StateHeld      State = 1 // it was held, and what was asked is done
+	StateHeld      State = 1 // it was held, and the script did what was asked
 	StateMoved     State = 2 // another session holds it
-	StateReleased  State = 3 // it was given up before
+	StateReleased  State = 3 // it was released before
 	StateCommitted State = 4 // it was committed before
 )
 
-// RenewScript extends a reservation. With Move it is then Session's, whoever held it.
+// RenewScript extends a reservation. With Move, Session then holds it, whichever session held it before.
 var RenewScript = lua.Define[RenewIn, State](files, lua.Source{
 	Name:       "seen_renew",
 	Returns:    []string{"state"},
 	Idempotent: true,
 })
 
-// RenewIn is one reservation and how long it lives from now on.
+// RenewIn is one reservation and its new TTL.
 type RenewIn struct {
 	Seen           string `lua:"key"`
 	Token, Session string // an empty Session is any, or, with Move, none
-	TTLMS          int64  // from now; it never shortens what is left
+	TTLMS          int64  // from now; it never shortens the reservation
 	Move           bool
 }
 
-// CommitScript remembers what was reserved as done.
+// CommitScript marks a reserved key as done.
 var CommitScript = lua.Define[CommitIn, State](files, lua.Source{
 	Name:       "seen_commit",
 	Returns:    []string{"state"},
 	Idempotent: true,
 })
 
-// CommitIn is one reservation, and how long it is remembered.
+// CommitIn is one reservation, and how long its key stays marked as done.
 type CommitIn struct {
 	Seen   string `lua:"key"`
 	Token  string
 	KeepMS int64
 }
 
-// ReleaseScript gives a reservation up.
+// ReleaseScript ends a reservation without a commit.
 var ReleaseScript = lua.Define[ReleaseIn, State](files, lua.Source{
 	Name:       "seen_release",
 	Returns:    []string{"state"},
@@ -96,5 +96,5 @@ var ReleaseScript = lua.Define[ReleaseIn, State](files, lua.Source{
 type ReleaseIn struct {
 	Seen    string `lua:"key"`
 	Token   string
-	Session string // whose it has to be; empty = whoever's
+	Session string // the session that must hold it; empty = any
 }

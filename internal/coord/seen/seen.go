@@ -1,8 +1,8 @@
-// Package seen is sets of keys that were seen: who reserves a key first works on it, and
-// commits it or gives it up.
+// Package seen implements sets of keys that were processed: the first caller that reserves a key
+// processes it, and then commits or releases the reservation.
 //
-// Its invariant: a key is reserved by one token at a time, and no more once it is committed,
-// until that lapses.
+// Invariant: a key is reserved by one token at a time, and by none while it is committed, until the
+// commit expires.
 package seen
 
 import (
@@ -14,13 +14,13 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
 )
 
-// noun is the noun of reservations, of losses and metrics.
+// noun names reservations in leases, lost-lease events and metrics.
 const noun = "seen"
 
-// ReasonCommitted: what was reserved is done.
+// ReasonCommitted is the reason if the key was committed.
 const ReasonCommitted = "committed"
 
-// Seen has things done once: who reserves a key does it, and commits.
+// Seen reserves and commits keys, so that each is processed once.
 type Seen struct {
 	runner *lua.Runner
 	keys   keys
@@ -44,7 +44,7 @@ func New(r *lua.Runner, k coord.Keys, l *lease.Leases) *Seen {
 	return s
 }
 
-// Methods are those of the noun.
+// Methods lists the methods of the noun.
 func (s *Seen) Methods() []coord.Method {
 	byKey := coord.Named(noun, "set", "key")
 	return []coord.Method{
@@ -54,7 +54,7 @@ func (s *Seen) Methods() []coord.Method {
 	}
 }
 
-// What a key may have been.
+// The states of a key before a call of Reserve.
 const (
 	SeenNew      = "new"
 	SeenReserved = "reserved"
@@ -63,8 +63,8 @@ const (
 
 var seenStates = map[Was]string{WasNew: SeenNew, WasReserved: SeenReserved, WasDone: SeenDone}
 
-// Reserve takes a key of a set, or says that it is done or under way. A repeated
-// request id answers what became of its reservation.
+// Reserve reserves a key of a set, or returns that it is reserved or done. For a repeated request id
+// it returns the present state of that call's reservation.
 func (s *Seen) Reserve(ctx context.Context, c coord.Caller, p *api.SeenReserveParams) (api.SeenReserveResult, error) {
 	return coord.Await(func(done func(api.SeenReserveResult, error)) { s.reserves.Then(ctx, c, p, done) })
 }
@@ -85,14 +85,14 @@ func (a *reserving) open(s *Seen, c coord.Caller, p *api.SeenReserveParams) erro
 	x := lease.NewLease(c, noun, seenTag(p.Set, p.Key), "", p.Bind, p.TTLMS, s)
 	a.seen, a.in = s, ReserveIn{Seen: s.keys.seen(x.Name), Token: x.Token, TTLMS: p.TTLMS, Session: x.SessionID()}
 	a.once = coord.StoredReply(a.in.Seen, c)
-	// There is no line: who finds the key reserved does something else meanwhile.
+	// There is no waiting line: a caller that finds the key reserved goes on with another key.
 	a.Acquisition = lease.Acquisition[ReserveOut, api.SeenReserveResult]{
 		Leases: s.leases, Caller: c, Verb: "reserve", Lease: x, Made: true, Terms: a,
 	}
 	return nil
 }
 
-// Ask implements lease.Terms, and so do those that follow.
+// Ask implements lease.Terms, as the methods that follow do.
 func (a *reserving) Ask(_ lease.Place, run *lua.Asked) {
 	lua.Ask(a.seen.runner, ReserveScript, a.in, a.once, lua.Patient, run)
 }
@@ -114,8 +114,8 @@ func (a *reserving) Refused(t lease.Attempt[ReserveOut]) api.SeenReserveResult {
 
 func (a *reserving) Waited(r *api.SeenReserveResult, _ int64) bool { return r.Reserved }
 
-// Replayed answers a request id that reserved before: whether that is alive is
-// asked, and from now on it is this session's.
+// Replayed answers a repeated request id that reserved the key before. It asks Redis whether that
+// reservation still exists, and moves it to this call's session.
 func (a *reserving) Replayed(ctx context.Context, _ ReserveOut) (api.SeenReserveResult, error) {
 	out, err := lua.Run(ctx, a.seen.runner, RenewScript, RenewIn{
 		Seen: a.in.Seen, Token: a.in.Token, Session: a.in.Session, TTLMS: a.in.TTLMS, Move: true,
@@ -138,9 +138,9 @@ func (a *reserving) Replayed(ctx context.Context, _ ReserveOut) (api.SeenReserve
 	}
 }
 
-// Commit says that what was reserved is done, and has it remembered. It runs on its
-// own time. Only the holder of a live reservation commits; repeating it answers the
-// same while it is remembered.
+// Commit marks a reserved key as done for keep_ms. The end of the call's connection does not end it.
+// Only the holder of a reservation can commit; a repeated commit returns the same as long as the state
+// is kept.
 func (s *Seen) Commit(ctx context.Context, c coord.Caller, p *api.SeenCommitParams) (api.SeenCommitResult, error) {
 	return s.commits.Run(ctx, c, p)
 }
@@ -161,7 +161,7 @@ func (s *Seen) committing() lease.Giving[api.SeenCommitParams, CommitIn, State, 
 	}
 }
 
-// Release gives a reservation up, as Commit ends it.
+// Release ends a reservation without a commit; it runs as Commit does.
 func (s *Seen) Release(ctx context.Context, c coord.Caller, p *api.SeenReleaseParams) (api.SeenReleaseResult, error) {
 	return s.releases.Run(ctx, c, p)
 }

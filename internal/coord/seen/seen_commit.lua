@@ -1,4 +1,4 @@
--- Remembers what was reserved as done.
+-- Marks a reserved key as done.
 -- USES clock seen
 -- KEYS seen
 -- ARGV token; keep_ms

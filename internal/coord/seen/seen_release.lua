@@ -1,4 +1,4 @@
--- Gives a reservation up.
+-- Ends a reservation without a commit.
 -- USES clock seen
 -- KEYS seen
 -- ARGV token; session

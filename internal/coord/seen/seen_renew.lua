@@ -1,4 +1,4 @@
--- Extends a reservation, or has another session hold it; never revives one that has ended.
+-- Extends a reservation, or moves it to another session. A reservation that has ended stays ended.
 -- USES clock seen
 -- KEYS seen
 -- ARGV token; session; ttl_ms; move

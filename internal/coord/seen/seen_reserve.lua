@@ -1,4 +1,4 @@
--- Reserves a key, or says that it is reserved or done.
+-- Reserves a key, or returns that it is reserved or done.
 -- USES clock seen
 -- KEYS seen
 -- ARGV token; ttl_ms; session
@@ -11,7 +11,7 @@ if s.held and s.token ~= token then return {was = 1, left_ms = math.ceil((s.ends
 local ends = math.max(now + ttl_ms * 1000, s.held and s.ends or 0)
 redis.call('HSET', seen_key, 'token', token, 'until', ends, 'session', session)
 redis.call('HDEL', seen_key, 'done')
--- An earlier commit is forgotten with done, and a token that was released holds the key again: last says neither any more.
+-- last must not refer to an earlier commit without done, nor to a token that holds the key again.
 if s.done > 0 or s.last == token then redis.call('HDEL', seen_key, 'last') end
 seen_keep(seen_key, ends)
 return {reserved = true, left_ms = math.floor((ends - now) / 1000)}, true

@@ -10,11 +10,11 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
 )
 
-// deadPageBytes bounds the messages of one page of dead letters; a single one may be larger.
+// deadPageBytes bounds the bytes of one page of dead letters; a page of one letter may have more.
 const deadPageBytes = 512 << 10
 
-// Dead lists dead letters, the oldest first. One whose message cannot be read, since no
-// sidecar wrote it, is listed without it.
+// Dead lists dead letters, the oldest first. If a message cannot be decoded, since no sidecar wrote
+// it, its letter is listed without body and fields.
 func (s *Streams) Dead(ctx context.Context, c coord.Caller, p *api.StreamDeadParams) (api.StreamDeadResult, error) {
 	in := DeadIn{Keys: s.keys.streamKeys(p.Stream), Count: p.Count, Bytes: deadPageBytes}
 	if p.After != "" {
@@ -31,7 +31,7 @@ func (s *Streams) Dead(ctx context.Context, c coord.Caller, p *api.StreamDeadPar
 	for i, l := range out.Value.Letters {
 		m, err := unpack(l.Message)
 		if err != nil {
-			c.Logger().Warn("a dead letter is shown without its message", "stream", p.Stream, "id", l.ID, "err", err)
+			c.Logger().Warn("the message of a dead letter cannot be decoded; the letter is listed without it", "stream", p.Stream, "id", l.ID, "err", err)
 		}
 		r.Letters[i] = api.StreamDeadLetter{
 			ID: l.ID, MessageID: l.MessageID, Group: l.Group, Attempts: l.Attempts, Reason: l.Reason, DeadAtMS: addedMS(l.ID),
@@ -44,20 +44,21 @@ func (s *Streams) Dead(ctx context.Context, c coord.Caller, p *api.StreamDeadPar
 	return r, nil
 }
 
-// addedMS is when the entry with an id was added, by the Redis server's clock.
+// addedMS returns when the entry with an id was added, in Unix milliseconds of the Redis server's
+// clock.
 func addedMS(id string) int64 {
 	text, _, _ := strings.Cut(id, "-")
 	ms, _ := strconv.ParseInt(text, 10, 64) // Redis makes no other ids
 	return ms
 }
 
-// Redrive moves dead letters to the end of their stream, each for the group that failed: all
-// in one step. Ids that are no dead letters are passed over.
+// Redrive moves dead letters to the end of their stream, each for the group that failed to process
+// it, all in one step. Ids without a dead letter are ignored.
 //
-// It leaves a line in the log, since what it does is to be accounted for.
+// It logs who moved how many dead letters, as a record for operators.
 func (s *Streams) Redrive(ctx context.Context, c coord.Caller, p *api.StreamRedriveParams) (api.StreamRedriveResult, error) {
 	if (len(p.IDs) > 0) == (p.Count > 0) {
-		return api.StreamRedriveResult{}, coord.Invalid("ids: give either ids, or count for so many of the oldest")
+		return api.StreamRedriveResult{}, coord.Invalid("ids: give either ids, or count, the number of the oldest dead letters to move")
 	}
 	ids, err := messageIDs(p.IDs)
 	if err != nil {

@@ -14,14 +14,15 @@ const (
 	// maxGroups bounds the groups that a sidecar takes part in, each of which has
 	// connections to Redis of its own.
 	maxGroups = 256
-	// maxSubscriptions bounds those of one connection.
+	// maxSubscriptions bounds the subscriptions of one connection.
 	maxSubscriptions = 256
-	// maxPrefetched bounds the messages that the subscriptions of one connection may have
-	// together: the sidecar keeps about 1.5 KB for each.
+	// maxPrefetched bounds the sum of prefetch of the subscriptions of one connection: the
+	// sidecar keeps about 1.5 KB for each message.
 	maxPrefetched = 10_000
 )
 
-// delivery is the part of a sidecar in delivering: its groups, and who subscribed to them.
+// delivery delivers messages to the clients of this sidecar: it has the groups that the sidecar
+// takes part in, and the subscriptions to them.
 type delivery struct {
 	*Streams
 
@@ -31,13 +32,13 @@ type delivery struct {
 
 	stop    context.CancelFunc
 	ctx     context.Context // of the loops; it ends with Stop
-	running sync.WaitGroup  // the loops, and what is being given back
+	running sync.WaitGroup  // the loops, and what runs in the background
 
 	mu            sync.Mutex // guards what follows; taken before that of a group
 	groups        map[groupName]*group
 	subscriptions map[*coord.Session]map[string]*subscription
-	named         uint64 // subscriptions that were given a name
-	watching      bool   // for the leases to drain
+	named         uint64 // the number of the last subscription, which is its name
+	watching      bool   // watch was called
 	draining      bool
 	stopped       bool
 }
@@ -45,23 +46,24 @@ type delivery struct {
 // groupName is a group of a stream.
 type groupName struct{ stream, group string }
 
-// lease is the name of a group's leases. What is escaped has no colon.
+// lease returns the name of a group's leases. Escaped names have no colon, so that groupOf can
+// split it.
 func (n groupName) lease() string { return coord.Escaped(n.stream) + ":" + coord.Escaped(n.group) }
 
-// op names a step in errors.
+// op names an operation on a group in errors.
 func (n groupName) op(verb string) string { return noun + " " + n.lease() + ": " + verb }
 
-// settings say how the messages of a group are delivered here. They are those of the newest
-// subscription or fetch: one loop serves all of them.
+// settings determine how the messages of a group are delivered by this sidecar. They are those of
+// the newest subscription or fetch, since one loop serves all of them.
 type settings struct {
 	visibility    time.Duration
 	maxDeliveries int64
-	// rule admits the messages of a group that delivers by key, and key is the field of
-	// messages that has it; both empty = it does not. The key of a group never changes.
+	// If a group delivers by key, rule admits its messages and key names the field of messages
+	// that has their key; else both are empty. The key of a group never changes.
 	rule, key string
 }
 
-// newDelivery prepares to deliver. The loops are started by those who want messages.
+// newDelivery returns a delivery without groups. Subscriptions and fetches start the loops.
 func newDelivery(s *Streams) *delivery {
 	d := &delivery{Streams: s}
 	d.ctx, d.stop = context.WithCancel(context.Background())
@@ -69,15 +71,15 @@ func newDelivery(s *Streams) *delivery {
 	d.subscriptions = make(map[*coord.Session]map[string]*subscription)
 	d.acks, d.nacks, d.extends = d.acking().Halved(), d.nacking().Halved(), d.extending().Halved()
 	if d.Signals != nil {
-		d.Signals.OnForget(d.heard, func() { d.heard(noun, "") })
+		d.Signals.OnForget(d.broadcast, func() { d.broadcast(noun, "") })
 	}
 	return d
 }
 
-// delivering are the methods of consumers.
+// delivering lists the methods of consumers.
 func (s *Streams) delivering() []coord.Method {
 	d := s.delivery
-	// A message by its id: what is done with it on one connection takes effect in order.
+	// Calls of one connection for the same message take effect in their order.
 	byMessage := coord.Named(noun, "stream", "id")
 	return []coord.Method{
 		coord.On(api.StreamSubscribe, d.Subscribe, coord.Acquires),
@@ -89,9 +91,9 @@ func (s *Streams) delivering() []coord.Method {
 	}
 }
 
-// heard is told of broadcasts: messages of a stream may be had. An empty key means all
-// streams, since a broadcast may have been lost. It does not block.
-func (d *delivery) heard(topic, log string) {
+// broadcast handles a broadcast that messages of a stream may have to be delivered again. An empty
+// key means all streams, since broadcasts may have been lost. It does not block.
+func (d *delivery) broadcast(topic, log string) {
 	if topic != noun {
 		return
 	}
@@ -99,13 +101,14 @@ func (d *delivery) heard(topic, log string) {
 	defer d.mu.Unlock()
 	for _, g := range d.groups {
 		if log == "" || g.keys.Log == log {
-			g.hear()
+			g.mayRetry()
 		}
 	}
 }
 
-// Drain ends delivering: what no client was sent is given back, and fetches that wait
-// end. Messages that were sent stay until they are acknowledged or their connection closes.
+// Drain stops delivering messages: those that were not sent to a client are given back, and fetches
+// that wait end. Messages that were sent stay delivered until they are acknowledged or their
+// connection closes.
 func (s *Streams) Drain() {
 	d := s.delivery
 	d.mu.Lock()
@@ -116,9 +119,10 @@ func (s *Streams) Drain() {
 	}
 }
 
-// Stop drains, ends the loops, and gives back what they read, until ctx ends. Entries of a
-// read that was under way, whose reply is lost, come back after their visibility timeout.
-// Delayed messages are added by other sidecars, or by this one when it is back.
+// Stop drains, ends the loops, and gives back what they read; it returns ctx.Err() if ctx ends
+// before that is done. The reply of a read that is under way is lost, so that its messages are
+// delivered again after their visibility timeout. Other sidecars add delayed messages, or this one
+// after its restart.
 func (s *Streams) Stop(ctx context.Context) error {
 	d := s.delivery
 	s.Drain()
@@ -144,7 +148,7 @@ func (s *Streams) Loops() int {
 	return len(s.delivery.groups)
 }
 
-// Unsent counts the bytes of messages that were read and that no client was sent so far.
+// Unsent returns the bytes of all messages that were read and not sent to a client yet.
 func (s *Streams) Unsent() int64 {
 	s.delivery.mu.Lock()
 	defer s.delivery.mu.Unlock()
@@ -155,7 +159,7 @@ func (s *Streams) Unsent() int64 {
 	return n
 }
 
-// inBackground runs what Stop waits for; after Stop it is run at once.
+// inBackground runs f on a goroutine that Stop waits for. After Stop it runs f itself.
 func (d *delivery) inBackground(f func()) {
 	d.mu.Lock()
 	if !d.stopped {
@@ -167,15 +171,15 @@ func (d *delivery) inBackground(f func()) {
 	f()
 }
 
-// find returns the loop of a group, nil if there is none.
+// find returns a group, nil if this sidecar takes no part in it.
 func (d *delivery) find(n groupName) *group {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.groups[n]
 }
 
-// join adds a user to a group, whose loop it starts if there is none, and reports whether the
-// group was made in Redis. Leave has to follow.
+// join adds a user to a group, and starts the group's loop if there is none. created reports
+// whether the group was made in Redis. The caller must call leave.
 func (d *delivery) join(ctx context.Context, n groupName, set settings, start string) (g *group, created bool, err error) {
 	if err := d.admit(n); err != nil {
 		return nil, false, err
@@ -186,7 +190,7 @@ func (d *delivery) join(ctx context.Context, n groupName, set settings, start st
 	if g := d.enter(n, set, nil); g != nil {
 		if g.key != set.key {
 			g.leave()
-			return nil, false, delivers(n, g.key, set.key)
+			return nil, false, wrongKey(n, g.key, set.key)
 		}
 		return g, false, nil
 	}
@@ -208,7 +212,7 @@ func (d *delivery) join(ctx context.Context, n groupName, set settings, start st
 	}
 	if out.By != set.key {
 		opened.close()
-		return nil, false, delivers(n, out.By, set.key)
+		return nil, false, wrongKey(n, out.By, set.key)
 	}
 	opened.last = out.Last
 	if g = d.enter(n, set, opened); g == nil {
@@ -218,8 +222,8 @@ func (d *delivery) join(ctx context.Context, n groupName, set settings, start st
 	return g, out.Created, nil
 }
 
-// enter adds a user to the loop of a group. If there is none it starts opened, unless that is
-// nil or the sidecar has stopped. It returns nil if there is none then.
+// enter adds a user to a group and returns the group. If the sidecar takes no part in it yet, enter
+// starts opened. It returns nil if opened is nil then, or if the sidecar drains.
 func (d *delivery) enter(n groupName, set settings, opened *group) *group {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -229,7 +233,7 @@ func (d *delivery) enter(n groupName, set settings, opened *group) *group {
 		return nil
 	case g != nil:
 		if opened != nil {
-			opened.close() // another call was faster
+			opened.close() // another call opened the group meanwhile
 		}
 	case opened == nil:
 		return nil
@@ -244,7 +248,7 @@ func (d *delivery) enter(n groupName, set settings, opened *group) *group {
 	return g
 }
 
-// watch drains when the leases do. It needs d.mu.
+// watch starts a goroutine that calls Drain when the leases drain. It needs d.mu.
 func (d *delivery) watch() {
 	if d.watching {
 		return
@@ -259,7 +263,7 @@ func (d *delivery) watch() {
 	})
 }
 
-// retire takes a loop that nobody uses from the list. False = somebody does.
+// retire removes a group from the list if it is unused or after Stop, and reports whether it did.
 func (d *delivery) retire(g *group) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -271,7 +275,7 @@ func (d *delivery) retire(g *group) bool {
 	return true
 }
 
-// admit refuses who wants messages while none are delivered.
+// admit refuses subscriptions and fetches while the sidecar drains.
 func (d *delivery) admit(n groupName) error {
 	d.mu.Lock()
 	draining := d.draining

@@ -82,7 +82,7 @@ func TestPrefetchIsNeverPassedAndNothingIsLost(t *testing.T) {
 				for {
 					select {
 					case m := <-c.sent:
-						// It has this one too.
+						// The consumer holds this message too.
 						if len(c.sent)+1 > prefetch || m.Attempt != 1 {
 							t.Errorf("%d messages are unacknowledged; attempt %d", len(c.sent)+1, m.Attempt)
 						}
@@ -157,7 +157,7 @@ func TestMessagesOfAClosedConnectionAreSentToAnother(t *testing.T) {
 	}
 }
 
-func TestANackHasAMessageDeliveredAgainUntilItIsDead(t *testing.T) {
+func TestANackedMessageIsDeliveredAgainUntilItIsADeadLetter(t *testing.T) {
 	onStores(t, func(t *testing.T, f *fleet) {
 		c := connect(t, f.sidecar())
 		c.subscribe(api.StreamSubscribeParams{Prefetch: 1, MaxDeliveries: 3})
@@ -173,7 +173,7 @@ func TestANackHasAMessageDeliveredAgainUntilItIsDead(t *testing.T) {
 			require.Equal(t, id, got[1].ID)
 			require.EqualValues(t, 2, got[1].Attempt)
 		}
-		require.Equal(t, api.StreamNackResult{Nacked: true, DelayMS: 2000}, c.nack(id, 0)) // 0 is absent on the wire
+		require.Equal(t, api.StreamNackResult{Nacked: true, DelayMS: 2000}, c.nack(id, 0)) // 0 is not sent on the wire
 		for {
 			m := c.next()
 			if m.ID == id {
@@ -196,9 +196,9 @@ func TestANackHasAMessageDeliveredAgainUntilItIsDead(t *testing.T) {
 	})
 }
 
-// A message that nobody acknowledges is a dead letter after its last attempt, also when nobody
-// has room for others.
-func TestAMessageThatIsNeverAcknowledgedIsDead(t *testing.T) {
+// A message that is not acknowledged is a dead letter after its last attempt, also if no consumer has
+// capacity for more.
+func TestAMessageThatIsNeverAcknowledgedIsADeadLetter(t *testing.T) {
 	onStores(t, func(t *testing.T, f *fleet) {
 		c := connect(t, f.sidecar())
 		c.subscribe(api.StreamSubscribeParams{Prefetch: 1, MaxDeliveries: 2, VisibilityMS: 200, Bind: "ttl"})
@@ -216,7 +216,8 @@ func TestAMessageThatIsNeverAcknowledgedIsDead(t *testing.T) {
 	})
 }
 
-// The messages of one group, which are not extended, tell the time for those of another.
+// The redelivery of one group's messages, which are not extended, shows that the other group's messages would have been
+// redelivered too.
 func TestASlowConsumerIsNotSentAMessageAgain(t *testing.T) {
 	onStores(t, func(t *testing.T, f *fleet) {
 		s := f.sidecar()
@@ -242,7 +243,7 @@ func TestASlowConsumerIsNotSentAMessageAgain(t *testing.T) {
 	})
 }
 
-// One sidecar is cut off from Redis, as if it had been killed.
+// A proxy cuts one sidecar off from Redis, as if it had been killed.
 func TestMessagesOfADeadSidecarAreSentToAnother(t *testing.T) {
 	f := onRedis(t)
 	proxy := luatest.StartProxy(t, redistest.URL(t))
@@ -268,7 +269,7 @@ func TestMessagesOfADeadSidecarAreSentToAnother(t *testing.T) {
 		case l := <-dead.Lost():
 			require.Contains(t, first, l.Token)
 		case <-time.After(patience):
-			t.Fatal("a loss is not told")
+			t.Fatal("the session is not notified of its loss")
 		}
 	}
 }
@@ -291,11 +292,11 @@ func TestAStreamOrAGroupThatIsDeletedIsMadeAgain(t *testing.T) {
 		eventually(t, func() bool { return stream.Reading(s.Streams, "jobs", "workers") })
 		require.NoError(t, loss())
 		after := f.publish("after")
-		for after[0] <= before[0] { // a new stream gives the ids of the same millisecond again
+		for after[0] <= before[0] { // a new stream can make an id of the same millisecond again
 			after = f.publish("after")
 		}
 		for {
-			m := c.next() // one that was acknowledged may come again: the group was lost
+			m := c.next() // an acknowledged message may come again, since the group was lost
 			c.ack(m.ID)
 			if m.ID == after[0] {
 				break
@@ -305,7 +306,7 @@ func TestAStreamOrAGroupThatIsDeletedIsMadeAgain(t *testing.T) {
 	}
 }
 
-// lines counts those of a log.
+// lines counts the lines of a log.
 type lines struct {
 	slog.Handler
 	warnings, infos atomic.Int64
@@ -323,8 +324,8 @@ func (l *lines) Handle(_ context.Context, r slog.Record) error {
 	return nil
 }
 
-// New messages come while those that are to be delivered again cannot be had.
-func TestOneLineOfTheLogSaysThatAGroupCannotBeRead(t *testing.T) {
+// New messages are delivered while messages that are to be delivered again cannot be claimed.
+func TestTheLogReportsOnceThatAGroupCannotBeRead(t *testing.T) {
 	f := onRedis(t)
 	l := &lines{Handler: slog.DiscardHandler}
 	s := coordtest.NewWith(t, f.runner, f.prefix, coordtest.Options{Log: slog.New(l)})
@@ -335,7 +336,7 @@ func TestOneLineOfTheLogSaysThatAGroupCannotBeRead(t *testing.T) {
 	for range 5 {
 		id := f.publish("new")[0]
 		require.Equal(t, id, c.next().ID)
-		for range 2 { // the first of them has ended when the second begins
+		for range 2 { // the second look begins after the end of the first
 			last := stream.Looked(s.Streams, "jobs", "workers")
 			eventually(t, func() bool { return stream.Looked(s.Streams, "jobs", "workers") != last })
 		}
@@ -370,7 +371,7 @@ func TestAClientThatReadsSlowlyLosesNothing(t *testing.T) {
 	})
 }
 
-// What a client does not read in time goes to others, and counts no attempt.
+// Messages that a client does not read in time are delivered to other clients, and no attempt is counted.
 func TestMessagesThatAreNotReadGoToAnotherSidecar(t *testing.T) {
 	onStores(t, func(t *testing.T, f *fleet) {
 		stuck, other := connect(t, f.sidecar()), connect(t, f.sidecar())
@@ -409,7 +410,7 @@ func TestMessagesForAConnectionThatHasGoneGoToAnother(t *testing.T) {
 	})
 }
 
-func TestDrainGivesBackWhatWasNotSent(t *testing.T) {
+func TestDrainGivesBackMessagesThatWereNotSent(t *testing.T) {
 	for name, drain := range map[string]func(*coordtest.Sidecar){
 		"told":   func(s *coordtest.Sidecar) { s.Streams.Drain() },
 		"leases": func(s *coordtest.Sidecar) { s.Leases.Drain() },
@@ -454,7 +455,7 @@ func TestDrainGivesBackWhatWasNotSent(t *testing.T) {
 	}
 }
 
-func TestUnsubscribeLeavesWhatWasSent(t *testing.T) {
+func TestUnsubscribeKeepsMessagesThatWereSent(t *testing.T) {
 	for _, bind := range []string{"session", "ttl"} {
 		t.Run(bind, func(t *testing.T) {
 			onStores(t, func(t *testing.T, f *fleet) {
@@ -478,7 +479,7 @@ func TestUnsubscribeLeavesWhatWasSent(t *testing.T) {
 	}
 }
 
-func TestWhatNoSidecarWroteIsADeadLetter(t *testing.T) {
+func TestAnEntryThatNoSidecarWroteIsADeadLetter(t *testing.T) {
 	f := onRedis(t)
 	keys, _ := f.keys()
 	redis := redistest.Client(t)
@@ -507,7 +508,7 @@ func TestWhatNoSidecarWroteIsADeadLetter(t *testing.T) {
 	require.Empty(t, c.sent)
 }
 
-func TestWhoHasNoConnectionCannotSubscribe(t *testing.T) {
+func TestACallWithoutAConnectionCannotSubscribe(t *testing.T) {
 	onStores(t, func(t *testing.T, f *fleet) {
 		nobody := &consumer{Client: f.sidecar().Connect(t, "nobody"), t: t}
 		_, err := do(nobody, api.StreamSubscribe, api.StreamSubscribeParams{Stream: "jobs", Group: "workers"})
@@ -522,8 +523,8 @@ func TestWhoHasNoConnectionCannotSubscribe(t *testing.T) {
 	})
 }
 
-// Of messages that are not bound to the session, nothing else would tell before half a day.
-func TestWhatEndsADeliveryMakesRoomForTheNext(t *testing.T) {
+// The messages are not bound to the session, so that nothing else would end their deliveries within half a day.
+func TestEachEndOfADeliveryMakesRoomForTheNext(t *testing.T) {
 	onStores(t, func(t *testing.T, f *fleet) {
 		c := connect(t, f.sidecar())
 		c.subscribe(api.StreamSubscribeParams{Prefetch: 1, Bind: "ttl", VisibilityMS: 12 * time.Hour.Milliseconds()})

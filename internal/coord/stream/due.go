@@ -15,24 +15,26 @@ import (
 )
 
 const (
-	// dueEvery is how long after a look the next one is at the latest, of a stream that
-	// has consumers here.
+	// dueEvery is the longest time between two runs of DueScript for a stream that has consumers
+	// on this sidecar.
 	dueEvery = time.Second
-	// dueSeldom is the same of one that has none, and messages that wait: who publishes one
-	// that is due before them tells all sidecars, and looks itself.
+	// dueSeldom is the same for a stream that has none but has messages that wait. It may be
+	// long: a sidecar that publishes a message that is due before all others tells all sidecars
+	// by a broadcast, and looks after the stream itself.
 	dueSeldom = 30 * time.Second
-	// dueTime bounds one look at all streams whose time has come.
+	// dueTime bounds one run for all streams that are due.
 	dueTime = 5 * time.Second
-	// topicStream is that of broadcasts about streams.
+	// topicStream is the topic of broadcasts about streams.
 	topicStream = "stream"
 )
 
-// dues adds delayed messages to their streams when they are due. Every sidecar that has a
-// reason to looks for itself, and the script has each message added once, so that none
-// waits for a sidecar that died.
+// dues adds delayed messages to their streams when they are due, by DueScript. Each sidecar that
+// has a reason to runs the script independently, so that no message waits for a sidecar that died;
+// the script adds each message once.
 //
-// A stream is looked after while it is watched, and until none of its messages waits if one
-// was published here or was seen to wait. One goroutine does so for all streams.
+// A sidecar looks after a stream while it is watched. It also does so, until no message of the
+// stream waits, if a message was published here or a run found one that waits. One goroutine looks
+// after all streams.
 type dues struct {
 	runner *lua.Runner
 	keys   keys
@@ -41,7 +43,7 @@ type dues struct {
 
 	ctx    context.Context // ends with Stop
 	cancel context.CancelFunc
-	woken  chan struct{} // has one while the next look may be another than before
+	woken  chan struct{} // has an element when the time of the next run may have changed
 	done   chan struct{}
 
 	mu    sync.Mutex       // guards what follows
@@ -49,22 +51,23 @@ type dues struct {
 	next  duties
 }
 
-// duty is one stream that is looked after.
+// duty is a stream that is looked after.
 type duty struct {
 	in       DueIn
 	watchers int
-	// waits: a message may wait that was published here or that a look has seen.
+	// waits reports that a message may wait that was published here or that a run found.
 	waits bool
-	// at is when to look, place where the duty is among others, -1 = it is being looked at.
+	// at is when to run the script; place is the index of the duty in dues.next, -1 while the
+	// script runs for it.
 	at    time.Time
 	place int
-	// again: something happened while it was looked at, and fresh that a message of here
-	// was published.
+	// again reports that a run was requested while the script ran, fresh that a message was
+	// published here since the script began to run.
 	again, fresh bool
-	failed       bool // the last look has failed, and that was told
+	failed       bool // the last run failed
 }
 
-// newDues begins to look after streams. Stop ends it.
+// newDues starts the goroutine that looks after streams. Stop ends it.
 func newDues(o Options, k keys) *dues {
 	d := &dues{
 		runner: o.Runner, keys: k, clock: o.Clock, log: o.Log, byLog: map[string]*duty{},
@@ -78,22 +81,22 @@ func newDues(o Options, k keys) *dues {
 	if o.Signals != nil {
 		o.Signals.OnForget(func(topic, key string) {
 			if topic == topicStream {
-				d.told(key)
+				d.lookNow(key)
 			}
-		}, func() {}) // what may have been lost is found by the next look
+		}, func() {}) // if a broadcast was lost, the next run finds its message
 	}
 	go d.follow()
 	return d
 }
 
-// Stop ends it, and waits for the look that is under way.
+// Stop ends the goroutine, and waits for the run that is under way.
 func (d *dues) Stop() {
 	d.cancel()
 	<-d.done
 }
 
-// watch has the stream looked after at once and then at least once a second, until unwatch
-// was called as often. It does not block.
+// watch makes the sidecar look after the stream at once and then at least once a second, until
+// unwatch was called as often as watch. It does not block.
 func (d *dues) watch(stream string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -102,7 +105,8 @@ func (d *dues) watch(stream string) {
 	d.lookBy(one, d.clock.Now())
 }
 
-// unwatch ends one watch. Messages that are known to wait are still looked after.
+// unwatch undoes one call of watch. A stream with messages that are known to wait is still looked
+// after.
 func (d *dues) unwatch(stream string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -116,7 +120,7 @@ func (d *dues) unwatch(stream string) {
 	}
 }
 
-// published has the stream looked after until none of its messages waits.
+// published makes the sidecar look after the stream until none of its messages waits.
 func (d *dues) published(stream string, delayMS int64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -125,8 +129,8 @@ func (d *dues) published(stream string, delayMS int64) {
 	d.lookBy(one, d.clock.Now().Add(min(time.Duration(delayMS)*time.Millisecond, d.longest(one))))
 }
 
-// told has a stream looked after at once, by the key of its log, if it is here.
-func (d *dues) told(log string) {
+// lookNow makes the script run at once for the stream with that log, if this sidecar looks after it.
+func (d *dues) lookNow(log string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if one := d.byLog[log]; one != nil {
@@ -134,8 +138,8 @@ func (d *dues) told(log string) {
 	}
 }
 
-// of is the duty of a stream, which is made if there is none; the caller holds mu, and has a
-// reason for it.
+// of returns the duty of a stream, and makes it if there is none. The caller holds mu, and then
+// makes the duty watched or waiting.
 func (d *dues) of(stream string) *duty {
 	in := DueIn{Keys: d.keys.streamKeys(stream), DelayedKeys: d.keys.delayedKeys(stream)}
 	one := d.byLog[in.Log]
@@ -147,7 +151,7 @@ func (d *dues) of(stream string) *duty {
 	return one
 }
 
-// longest is how long a stream is not looked at.
+// longest returns the longest time between two runs for a stream.
 func (*dues) longest(one *duty) time.Duration {
 	if one.watchers > 0 {
 		return dueEvery
@@ -155,7 +159,8 @@ func (*dues) longest(one *duty) time.Duration {
 	return dueSeldom
 }
 
-// lookBy has a stream looked at then, unless that is done before.
+// lookBy makes the script run for a stream at that time, or earlier if it is due earlier. It needs
+// mu.
 func (d *dues) lookBy(one *duty, at time.Time) {
 	switch {
 	case one.place < 0:
@@ -169,7 +174,7 @@ func (d *dues) lookBy(one *duty, at time.Time) {
 	}
 }
 
-// dropIdle forgets a stream that there is no reason to look after.
+// dropIdle forgets a stream if it is neither watched nor has messages that may wait. It needs mu.
 func (d *dues) dropIdle(one *duty) {
 	if one.watchers > 0 || one.waits {
 		return
@@ -187,7 +192,7 @@ func (d *dues) wake() {
 	}
 }
 
-// follow looks at streams whose time has come, all at once.
+// follow runs the script for the streams that are due, all at once, until Stop.
 func (d *dues) follow() {
 	defer close(d.done)
 	for d.ctx.Err() == nil {
@@ -200,7 +205,7 @@ func (d *dues) follow() {
 	}
 }
 
-// ready takes those out whose time has come.
+// ready removes the streams that are due from next and returns them.
 func (d *dues) ready() (now time.Time, due []*duty) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -213,7 +218,7 @@ func (d *dues) ready() (now time.Time, due []*duty) {
 	return now, due
 }
 
-// rest waits until a look may be due.
+// rest waits until a stream may be due.
 func (d *dues) rest(now time.Time) {
 	stop := func() bool { return true }
 	d.mu.Lock()
@@ -244,13 +249,13 @@ func (d *dues) look(due []*duty) {
 	}
 }
 
-// looked has a stream looked at again when there is a reason to.
+// looked schedules the next run for a stream after one, or forgets the stream. It needs mu.
 func (d *dues) looked(one *duty, now time.Time, v DueOut, err error) {
 	wait := d.longest(one)
 	switch {
 	case err != nil:
 		wait = dueEvery
-		d.tell(one, err)
+		d.report(one, err)
 	case v.NextMS >= 0:
 		wait = min(wait, time.Duration(v.NextMS)*time.Millisecond)
 		one.waits = true
@@ -269,16 +274,15 @@ func (d *dues) looked(one *duty, now time.Time, v DueOut, err error) {
 	d.dropIdle(one)
 }
 
-// tell logs the first failure of several in a row that is not an outage, which is told
-// elsewhere.
-func (d *dues) tell(one *duty, err error) {
+// report logs the first of several consecutive failures. An outage of Redis is logged elsewhere.
+func (d *dues) report(one *duty, err error) {
 	if one.failed || errors.Is(err, redis.ErrUnavailable) || errors.Is(err, redis.ErrMaybeExecuted) || d.ctx.Err() != nil {
 		return
 	}
 	d.log.Error("delayed messages of a stream cannot be added", slog.String("key", one.in.Log), slog.Any("error", err))
 }
 
-// duties are those that are not being looked at, the soonest first.
+// duties is a heap of the streams for which the script does not run now, the soonest first.
 type duties []*duty
 
 func (q duties) Len() int           { return len(q) }

@@ -12,18 +12,18 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/redis"
 )
 
-// maxFetched is the most bytes that one fetch is answered, unless its first message has more.
+// maxFetched is the most bytes of the messages of one fetch, unless its first message has more.
 const maxFetched = 512 << 10
 
-// fetch is one that waits. Its group's mu guards got.
+// fetch is a call of Fetch that waits for messages. Its group's mu guards got.
 type fetch struct {
 	count int
 	got   []*message
-	done  chan struct{} // closed when it has something, or delivering has ended
+	done  chan struct{} // closed when got has messages, or when the group drains
 }
 
-// Fetch takes messages of a group, at once or when the first one comes. Messages of which the
-// caller does not hear are delivered again at once.
+// Fetch takes messages of a group, at once or when the first one comes. Messages that cannot be
+// sent to the caller any more are given back, and delivered again at once.
 func (d *delivery) Fetch(ctx context.Context, c coord.Caller, p *api.StreamFetchParams) (r api.StreamFetchResult, _ error) {
 	n := groupName{p.Stream, p.Group}
 	bound := p.Bind == api.BindSession
@@ -49,13 +49,14 @@ func (d *delivery) Fetch(ctx context.Context, c coord.Caller, p *api.StreamFetch
 	return r, err
 }
 
-// hand makes messages the caller's.
+// hand binds messages to the caller's session, if they are to be bound, and returns them in the
+// form that clients are sent. If the caller has gone meanwhile, it gives all of them back.
 func (d *delivery) hand(
 	ctx context.Context, c coord.Caller, n groupName, got []*message, bound bool, ttl time.Duration,
 ) ([]api.StreamMessage, error) {
 	all := make([]api.StreamMessage, 0, len(got))
 	open := ctx.Err() == nil
-	var unheard []string
+	var unanswered []string
 	name := n.lease()
 	for _, m := range got {
 		w, err := d.wire(n, m)
@@ -67,7 +68,7 @@ func (d *delivery) hand(
 			open = d.bind(d.leaseOf(name, m.id, c.Session, ttl), m.at)
 		}
 		if !open {
-			unheard = append(unheard, m.id)
+			unanswered = append(unanswered, m.id)
 			continue
 		}
 		all = append(all, w)
@@ -76,21 +77,21 @@ func (d *delivery) hand(
 	if open {
 		return all, nil
 	}
-	// Those that were bound are given back when the session closes, or now.
+	// A bound message is given back by the end of the session, or here if Forget returns its lease.
 	for _, w := range all {
 		if !bound || d.Leases.Forget(messageName{n, w.ID}.lease()) != nil {
-			unheard = append(unheard, w.ID)
+			unanswered = append(unanswered, w.ID)
 		}
 	}
-	d.giveBackUnseen(n, unheard)
+	d.giveBackUnseen(n, unanswered)
 	if err := ctx.Err(); err != nil {
 		return nil, coord.Failed(n.op("fetch"), err)
 	}
 	return nil, &coord.Error{Code: api.Cancelled, Op: n.op("fetch"), Err: errors.New("the connection closed before it was answered; the messages were given back")}
 }
 
-// take takes messages that are there: those that are to be delivered again, then new ones. A
-// group that is gone is made again.
+// take takes the messages that there are without waiting: first those that are to be delivered
+// again, then new ones. If Redis lost the group, take makes it again.
 func (g *group) take(ctx context.Context, count int) ([]*message, error) {
 	g.asking.Lock()
 	defer g.asking.Unlock()
@@ -115,15 +116,15 @@ func (g *group) take(ctx context.Context, count int) ([]*message, error) {
 		if err != nil && len(all) == 0 {
 			return nil, err
 		}
-		if err != nil || len(got) < n { // a failure comes again with the next call
+		if err != nil || len(got) < n { // the messages are returned; the next call gets the error if it persists
 			break
 		}
 	}
 	return g.fit(all), nil
 }
 
-// fitting is how many messages to take, of at most count and about so many bytes; 0 = none are
-// delivered any more.
+// fitting returns how many messages to take: at most count, and as many as have about that many
+// bytes, but at least 1. It returns 0 if the group drains.
 func (g *group) fitting(count, bytes int) int {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -140,7 +141,7 @@ func (g *group) takeOnce(ctx context.Context, n int) ([]*message, error) {
 	case err != nil:
 	case out.Missing:
 		err = redis.ErrNoGroup
-	case g.key != "": // what was claimed is back in its lane
+	case g.key != "": // the claim has put messages back into their lanes
 		got, _, err = g.admitted(ctx, min(n, maxRead))
 	case len(got) < n:
 		var entries []redis.Entry
@@ -153,8 +154,8 @@ func (g *group) takeOnce(ctx context.Context, n int) ([]*message, error) {
 	return got, err
 }
 
-// fit returns as many messages as one answer takes. The others wait for other users of the
-// group, or are given back.
+// fit returns as many messages as fit into one answer. The rest is delivered to other users of the
+// group, or given back.
 func (g *group) fit(all []*message) []*message {
 	n, bytes := 0, 0
 	for _, m := range all {
@@ -170,10 +171,10 @@ func (g *group) fit(all []*message) []*message {
 	return all[:n]
 }
 
-// await waits for messages of the loop.
+// await waits until the loop delivers messages to this fetch.
 func (g *group) await(ctx context.Context, count int, wait time.Duration) []*message {
 	if at, ok := ctx.Deadline(); ok {
-		wait = min(wait, time.Until(at)*9/10) // the answer takes time too
+		wait = min(wait, time.Until(at)*9/10) // leave time to answer
 	}
 	f := &fetch{count: count, done: make(chan struct{})}
 	g.mu.Lock()
@@ -182,7 +183,7 @@ func (g *group) await(ctx context.Context, count int, wait time.Duration) []*mes
 		return nil
 	}
 	g.fetches = append(g.fetches, f)
-	g.kick()
+	g.wake()
 	g.mu.Unlock()
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
@@ -197,7 +198,7 @@ func (g *group) await(ctx context.Context, count int, wait time.Duration) []*mes
 	return f.got
 }
 
-// serve gives a fetch the messages that there are. It needs mu.
+// serve gives a fetch as many of the messages that are to be sent as it may have. It needs mu.
 func (g *group) serve(f *fetch) {
 	n, bytes := 0, 0
 	for n < min(len(g.unsent), f.count) {

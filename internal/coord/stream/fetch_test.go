@@ -20,7 +20,7 @@ func (c *consumer) fetch(p api.StreamFetchParams) (ids []string) {
 	return ids
 }
 
-func TestFetchTakesWhatThereIs(t *testing.T) {
+func TestFetchTakesAvailableMessages(t *testing.T) {
 	onStores(t, func(t *testing.T, f *fleet) {
 		s := f.sidecar()
 		c := connect(t, s)
@@ -64,10 +64,10 @@ func TestAnAnswerOfFetchIsBounded(t *testing.T) {
 	})
 }
 
-func TestWhoseMessagesThoseOfAFetchAre(t *testing.T) {
+func TestFetchedMessagesAreBoundToTheSessionIfAsked(t *testing.T) {
 	onStores(t, func(t *testing.T, f *fleet) {
 		a, b := connect(t, f.sidecar()), connect(t, f.sidecar())
-		ids := f.publish("bound", "free", "unheard")
+		ids := f.publish("bound", "free", "unread")
 		require.Equal(t, ids[:1], a.fetch(api.StreamFetchParams{}))
 		require.Equal(t, ids[1:2], a.fetch(api.StreamFetchParams{Bind: "ttl", VisibilityMS: 1000}))
 		a.Close()

@@ -12,97 +12,97 @@ import (
 )
 
 const (
-	// maxUnsent bounds the bytes of messages that a group has read and not sent: no more are
-	// read while so many wait. One read may pass it, by what messages became larger since
-	// the reads before, and by 32 MiB at most: maxRead messages of the largest size.
+	// maxUnsent bounds the bytes of messages that a group has read and not sent: it reads no
+	// more while it has that many. One read can exceed it if messages have become larger since
+	// the last read, by 32 MiB at most: maxRead messages of the largest size.
 	maxUnsent = 8 << 20
-	// maxRead is how many messages one read takes at most, and maxClaim one claim.
+	// maxRead is the most messages that one read takes, maxClaim the most that one claim takes.
 	maxRead  = 64
 	maxClaim = 100
-	// largest is the most bytes of a message, of which a group is supposed to have none but
-	// such until it was read.
+	// largest is the most bytes of a message: the size that a group assumes of messages until it
+	// has read some.
 	largest = 512 << 10
-	// lookEvery is the longest time between two looks for messages that are to be delivered
+	// lookEvery is the longest time between two claims of messages that are to be delivered
 	// again.
 	lookEvery = time.Second
 	// reapEvery is how often consumers that are gone for good are removed.
 	reapEvery = 10 * time.Minute
-	// heardWithin spreads the looks of a fleet that heard of the same message. Of many that
-	// it hears of, it looks for no more often than every heardEvery.
-	heardWithin = 5 * time.Millisecond
-	heardEvery  = 20 * time.Millisecond
-	// idleFor is how long a loop goes on after its last user has left: a client that fetches
-	// again and again does not open the group each time.
+	// signalSpread spreads over time the claims of sidecars that received the same broadcast. A
+	// group claims for broadcasts no more often than every signalEvery.
+	signalSpread = 5 * time.Millisecond
+	signalEvery  = 20 * time.Millisecond
+	// idleFor is how long a loop goes on after its last user has left, so that a client that
+	// fetches again and again does not open the group each time.
 	idleFor = 10 * time.Second
-	// keepFor is how long a message waits at most when all that could have taken it have
-	// enough, before other sidecars may have it.
+	// keepFor is the longest time that a message is kept here while no user of the group has
+	// capacity for it. After that it is given back, so that other sidecars can deliver it.
 	keepFor = 100 * time.Millisecond
 )
 
-// The ways by which messages of a group are had. One may fail while the other does not.
+// The ways in which a group gets messages. One can fail while the other works.
 const (
-	byReading  = iota // new ones
-	byClaiming        // those that are to be delivered again
+	byReading  = iota // new messages
+	byClaiming        // messages that are to be delivered again
 	ways
 )
 
-// spread is a time of at most d, by chance.
+// spread returns a random duration of at most d.
 func spread(d time.Duration) time.Duration { return rand.N(d + 1) }
 
 // group is the part of this sidecar in a group of consumers: one loop for all its connections.
 type group struct {
 	groupName
 	d      *delivery
-	leases string // the name of its leases
+	leases string // the name of its leases, groupName.lease
 	keys   Keys
 	own    GroupKeys
 	key    string        // the field of messages by which it delivers; empty = it has no lanes
-	reader *redis.Reader // waits for new messages
+	reader *redis.Reader // blocks until there are new messages
 
-	asking sync.Mutex    // makes fetches take turns with asker
-	asker  *redis.Reader // does not wait
+	asking sync.Mutex    // serializes the fetches that use asker
+	asker  *redis.Reader // does not block
 
-	giving sync.Mutex     // makes deliver one at a time, so that messages keep their order
-	told   []coord.Outlet // of deliver: those that were sent something, until they are flushed
+	sending sync.Mutex     // serializes deliver, so that messages keep their order
+	toFlush []coord.Outlet // the outlets that deliver has sent something to and must flush
 
-	reapAt, countAt time.Time // of the loop alone
+	reapAt, countAt time.Time // used by the loop's goroutine alone
 
-	// more has a token when there may be capacity, look when claiming may be due.
+	// more has an element when there may be capacity, look when a claim may be due.
 	more, look chan struct{}
-	// parked has a token when new messages were put into their lanes, or may be.
+	// parked has an element after readLanes has put the new messages of the stream into their lanes.
 	parked chan struct{}
 
 	mu        sync.Mutex // guards what follows
 	settings  settings
-	users     int // subscriptions that have not left, and fetches
-	idle      time.Time
-	last      string // the newest message that is known to have been delivered to the group
+	users     int       // subscriptions that have not left, and fetches
+	idle      time.Time // when the number of users last fell
+	last      string    // the newest message that is known to have been delivered to the group
 	subs      []*subscription
-	turn      int // of subs: whose turn it is
+	turn      int // index into subs: the subscription that was last served
 	fetches   []*fetch
 	unsent    []*message
 	bytes     int64 // of unsent
-	heaviest  int64 // about the most bytes of one message
+	heaviest  int64 // an estimate of the most bytes of one message
 	flights   map[string]*flight
-	lookAt    time.Time
-	looked    time.Time
-	owed      bool // messages wait that are to be delivered again: they go before new ones
-	full      bool // as many messages as may are in lanes
+	lookAt    time.Time // when to claim next
+	looked    time.Time // when the last claim began
+	retries   bool      // messages wait to be delivered again; they go before new ones
+	full      bool      // the lanes have as many messages as they may have
 	draining  bool
-	reporting [ways]bool // a line of the log says that messages cannot be had this way
+	reporting [ways]bool // the log reported that messages cannot be got this way
 	standing  Standing
 }
 
-// message is one that was read for the group and that no client was sent so far.
+// message is a message that was read for the group and was not sent to a client yet.
 type message struct {
 	id, text string
 	attempt  int64
-	// at is when its delivery was heard of. When Redis made it is not known: the read
-	// began up to MostBlock before.
+	// at is when the sidecar received it. Redis may have delivered it earlier, by MostBlock at
+	// most: that long before the read may have begun.
 	at time.Time
 }
 
-// newGroup makes the loop of a group, which run starts.
+// newGroup makes the loop of a group. The caller starts run.
 func newGroup(d *delivery, n groupName, set settings) *group {
 	keys := d.keys.streamKeys(n.stream)
 	return &group{
@@ -120,7 +120,7 @@ func (g *group) close() {
 	g.asker.Close()
 }
 
-// create makes the group in Redis, if it is not there.
+// create makes the group in Redis if it does not exist.
 func (g *group) create(ctx context.Context, from string, p lua.Patience) (OpenOut, error) {
 	out, err := lua.RunAs(ctx, g.d.Runner, OpenScript, OpenIn{
 		Keys: g.keys, GroupKeys: g.own, Group: g.group, From: from, Field: g.key,
@@ -128,7 +128,7 @@ func (g *group) create(ctx context.Context, from string, p lua.Patience) (OpenOu
 	return out.Value, err
 }
 
-// use adds a user with these settings.
+// use adds a user; its settings replace those of the group.
 func (g *group) use(set settings) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -136,7 +136,7 @@ func (g *group) use(set settings) {
 	g.settings = set
 }
 
-// leave undoes use.
+// leave removes a user.
 func (g *group) leave() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -148,7 +148,7 @@ func (g *group) leaveLocked() {
 	g.idle = time.Now()
 }
 
-// unused reports whether nobody has used the group for a while.
+// unused reports whether the group has had no user for idleFor.
 func (g *group) unused() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -176,12 +176,12 @@ func (g *group) remove(u *subscription) {
 			break
 		}
 	}
-	g.part(u)
+	g.leaveIfDone(u)
 }
 
-// part has a subscription leave that has ended and of which no message is in flight. It
-// needs mu.
-func (g *group) part(u *subscription) {
+// leaveIfDone makes a subscription leave the group if it has ended and has no message in flight.
+// It needs mu.
+func (g *group) leaveIfDone(u *subscription) {
 	if u.ended && u.joined && u.inFlight == 0 {
 		u.joined = false
 		u.follows.Leave()
@@ -195,7 +195,7 @@ func (g *group) land(id string) {
 	defer g.mu.Unlock()
 	if f := g.flights[id]; f != nil {
 		g.landed(id, f)
-		g.kick()
+		g.wake()
 	}
 }
 
@@ -203,7 +203,7 @@ func (g *group) land(id string) {
 func (g *group) landed(id string, f *flight) {
 	delete(g.flights, id)
 	f.to.inFlight--
-	g.part(f.to)
+	g.leaveIfDone(f.to)
 }
 
 // landAll ends the flights of a subscription and returns the messages. It needs mu.
@@ -217,7 +217,7 @@ func (g *group) landAll(u *subscription) (ids []string) {
 	return ids
 }
 
-// prolong counts an extension of a message that is not bound to a session.
+// prolong notes that the delivery of a message was extended, if it is not bound to a session.
 func (g *group) prolong(id string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -226,9 +226,9 @@ func (g *group) prolong(id string) {
 	}
 }
 
-// sweep ends flights whose lease has ended in another way than by a call, and returns for how
-// long messages of the group are not to be taken from who has them: flights that began with
-// settings of before count.
+// sweep ends the flights whose lease ended without a call, and returns the visibility timeout with
+// which to claim: the longest of the settings' and of the flights', which may have begun under
+// earlier settings.
 func (g *group) sweep() (visibility time.Duration) {
 	now := time.Now()
 	g.mu.Lock()
@@ -248,12 +248,12 @@ func (g *group) sweep() (visibility time.Duration) {
 		visibility = max(visibility, f.ttl)
 	}
 	if freed {
-		g.kick()
+		g.wake()
 	}
 	return visibility
 }
 
-// capacity is how many messages more could be sent now. It needs mu.
+// capacity returns how many more messages could be sent now. It needs mu.
 func (g *group) capacity() int {
 	if g.draining || g.bytes >= maxUnsent {
 		return 0
@@ -268,14 +268,15 @@ func (g *group) capacity() int {
 	return max(n, 0)
 }
 
-// bounded is how many messages to ask for where there is capacity for n. It needs mu.
+// bounded returns how many messages to ask Redis for if there is capacity for n: at most most, and
+// about as many as maxUnsent leaves room for. It needs mu.
 func (g *group) bounded(n, most int) int {
 	return min(n, most, max(int((maxUnsent-g.bytes)/g.heaviest), 1))
 }
 
-// weigh counts what a read or a claim returned. It needs mu.
+// weigh updates heaviest and last by what a read or a claim returned. It needs mu.
 func (g *group) weigh(all []*message) {
-	heaviest := max(g.heaviest/4, 1<<10) // one read of small messages says little of the next
+	heaviest := max(g.heaviest/4, 1<<10) // the messages after one read of small ones may be large
 	for _, m := range all {
 		heaviest = max(heaviest, int64(len(m.text)))
 		if later(m.id, g.last) {
@@ -287,7 +288,7 @@ func (g *group) weigh(all []*message) {
 	}
 }
 
-// keep puts messages behind those that are to be sent.
+// keep appends messages to those that are to be sent.
 func (g *group) keep(all []*message) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -298,10 +299,10 @@ func (g *group) keep(all []*message) {
 	g.unsent = append(g.unsent, all...)
 }
 
-// kick has the loop see whether there is capacity. It needs mu.
-func (g *group) kick() {
+// wake makes the loop check whether there is capacity. It needs mu.
+func (g *group) wake() {
 	signal(g.more)
-	if g.owed || len(g.unsent) > 0 {
+	if g.retries || len(g.unsent) > 0 {
 		signal(g.look)
 	}
 }
@@ -309,12 +310,12 @@ func (g *group) kick() {
 func signal(c chan struct{}) {
 	select {
 	case c <- struct{}{}:
-	default: // it has been told
+	default: // a signal is pending
 	}
 }
 
-// lookBy has the loop look for messages that are to be delivered again at that time, unless
-// it does so before.
+// lookBy makes the loop claim messages that are to be delivered again at that time, or earlier if
+// it is due earlier.
 func (g *group) lookBy(at time.Time) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -324,22 +325,22 @@ func (g *group) lookBy(at time.Time) {
 	}
 }
 
-// hear is told that messages may be there that are to be delivered again.
-func (g *group) hear() {
+// mayRetry handles a broadcast that messages of the stream may have to be delivered again.
+func (g *group) mayRetry() {
 	g.mu.Lock()
-	at := g.looked.Add(heardEvery)
+	at := g.looked.Add(signalEvery)
 	if g.capacity() == 0 {
-		g.owed = true
+		g.retries = true
 		at = g.lookAt
 	}
 	g.mu.Unlock()
-	if soon := time.Now().Add(spread(heardWithin)); soon.After(at) {
+	if soon := time.Now().Add(spread(signalSpread)); soon.After(at) {
 		at = soon
 	}
 	g.lookBy(at)
 }
 
-// drain ends delivering.
+// drain stops delivering messages, and ends the fetches that wait.
 func (g *group) drain() {
 	g.mu.Lock()
 	g.draining = true

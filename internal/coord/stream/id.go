@@ -8,7 +8,8 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/coord"
 )
 
-// idOf is an id of Redis as numbers: milliseconds and a serial. Ok is false for what is no id.
+// idOf parses the id of an entry of a Redis stream: milliseconds and a serial. ok is false if id is
+// malformed.
 func idOf(id string) (n [2]uint64, ok bool) {
 	ms, serial, _ := strings.Cut(id, "-")
 	a, err := strconv.ParseUint(ms, 10, 64)
@@ -19,23 +20,23 @@ func idOf(id string) (n [2]uint64, ok bool) {
 	return [2]uint64{a, b}, true
 }
 
-// later reports whether the id of a message is behind another. What is no id is before all.
+// later reports whether message id a comes after b. A malformed id comes before all others.
 func later(a, b string) bool {
 	x, ok := idOf(a)
 	y, okB := idOf(b)
 	return ok && (!okB || slices.Compare(x[:], y[:]) > 0)
 }
 
-// checkID refuses what is no id of a message: Redis would answer an error, which looks like
-// a fault.
+// checkID refuses a malformed message id. Redis would reply with an error to it, which would be
+// reported as a fault.
 func checkID(id string) error {
 	if _, ok := idOf(id); !ok {
-		return coord.Invalid("id: %q is no message; give the id that it was delivered with, such as 1700000000000-0", id)
+		return coord.Invalid("id: %q is not a message id; give the id that the message was delivered with, such as 1700000000000-0", id)
 	}
 	return nil
 }
 
-// publishedMS is when a message was added to its stream, Unix milliseconds.
+// publishedMS returns when a message was added to its stream, in Unix milliseconds.
 func publishedMS(id string) int64 {
 	n, _ := idOf(id)
 	return int64(n[0])

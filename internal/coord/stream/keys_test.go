@@ -17,7 +17,7 @@ func TestStreamsOfOddNamesShareNoKey(t *testing.T) {
 		strings.Repeat("n", 512), strings.Repeat("n", 511) + "{",
 	}
 	k := coord.NewKeys("coxswain", "")
-	of := map[string]string{} // whose a key is
+	of := map[string]string{} // the owner of each key
 	is := func(key, what string) {
 		t.Helper()
 		if other, taken := of[key]; taken {

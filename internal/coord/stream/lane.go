@@ -13,39 +13,40 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/redis"
 )
 
-// A group that delivers by key has a lane for each key, in Redis: part_lane.lua. New messages
-// are put into their lanes in the order of the stream, by whichever sidecar is there. A sidecar
-// with capacity takes the first message of a lane to the limit of its key, and delivers it if
-// that admits it. The lane goes on when that message is acknowledged, so that messages of a
-// key are processed one at a time and in their order.
+// A group that delivers by key has a lane for each key, in Redis: part_lane.lua. Any sidecar that
+// takes part in the group puts new messages into their lanes, in the order of the stream. A sidecar
+// with capacity asks the limit of a lane's key for its first message, and delivers the message if
+// the limit admits it. The next message of the lane follows when that one is acknowledged, so that
+// the messages of a key are processed one at a time and in their order.
 //
-// A limit is asked once the message before was acknowledged. Of the messages of a key that are
-// processed within one period, all but the first were therefore admitted within it too: a
-// site sees at most one more than the limit in any period, however late messages are.
+// The limit is asked for a message after the message before it was acknowledged. Of the messages of
+// a key that are processed within one period, all but the first were therefore admitted within that
+// period too: a site sees at most one message more than the limit in any period, however late
+// messages are.
 
 const (
-	// maxParked bounds the messages in the lanes of a group. While there are so many, no
-	// new ones are read, and those of other keys wait behind them.
+	// maxParked bounds the messages in the lanes of a group. While the lanes have that many, no
+	// new messages are read, so that messages of other keys wait too.
 	maxParked = 100_000
-	// laneHold is for how long a sidecar keeps the first message of a lane to itself while
-	// it asks the limit.
+	// laneHold is how long a sidecar reserves the first message of a lane for itself while it
+	// asks the limit.
 	laneHold = scriptTime
-	// mostWait bounds how long a lane waits after its limit refused it: the rule may change,
-	// or a pause end, before the limit said.
+	// mostWait bounds how long a lane waits after its limit refused it: the rule may change, or
+	// a pause may end, before the time that the limit returned.
 	mostWait = 10 * time.Second
-	// laneLook is the longest time between two looks at the lanes.
+	// laneLook is the longest time between two runs of HeadsScript.
 	laneLook = time.Second
 )
 
-// Limits admit messages.
+// Limits are the rate limits that admit messages.
 type Limits interface {
 	// Acquire takes from the limit of a rule for a key.
 	Acquire(ctx context.Context, c coord.Caller, p *api.RatelimitParams) (api.RatelimitResult, error)
-	// Done gives a place under max_concurrent back.
+	// Done gives back a permit under max_concurrent.
 	Done(ctx context.Context, c coord.Caller, p *api.RatelimitGrantParams) (api.RatelimitDoneResult, error)
 }
 
-// checkLanes refuses settings by which no message could be delivered.
+// checkLanes refuses settings with which no message could be delivered.
 func (d *delivery) checkLanes(ctx context.Context, set settings) error {
 	switch {
 	case set.rule == "" && set.key == "":
@@ -62,11 +63,11 @@ func (d *delivery) checkLanes(ctx context.Context, set settings) error {
 	if errors.As(err, &e) && (e.Code == api.NotFound || e.Code == api.InvalidArgument) {
 		return err
 	}
-	return nil // Redis may be away, which the loop waits for
+	return nil // any other error is taken for an outage of Redis, which the loop waits out
 }
 
-// delivers is the error of a subscription whose key is not that of its group.
-func delivers(n groupName, by, wanted string) error {
+// wrongKey is the error of a subscription or fetch whose key is not the group's: by is the group's.
+func wrongKey(n groupName, by, wanted string) error {
 	switch {
 	case by == "":
 		return coord.Invalid("key: the group %s of the stream %s delivers in the order of the stream; leave rule and key out, "+
@@ -79,7 +80,7 @@ func delivers(n groupName, by, wanted string) error {
 	}
 }
 
-// readLanes delivers messages of lanes while there is capacity for them.
+// readLanes delivers messages of lanes whenever there is capacity for them, until ctx ends.
 func (g *group) readLanes(ctx context.Context) {
 	again := pauses()
 	for {
@@ -109,8 +110,8 @@ func (g *group) readLanes(ctx context.Context) {
 	}
 }
 
-// awaitLane waits until a lane may go, or until g.more says that one may have been opened. False
-// = ctx has ended.
+// awaitLane waits for that time, after which the next lane may be due, or until g.more signals that
+// there may be more to deliver. It returns false if ctx has ended.
 func (g *group) awaitLane(ctx context.Context, wait time.Duration) bool {
 	if wait <= 0 {
 		return ctx.Err() == nil
@@ -126,7 +127,7 @@ func (g *group) awaitLane(ctx context.Context, wait time.Duration) bool {
 	return true
 }
 
-// awaitNews wakes readLanes when the stream has messages that are in no lane.
+// awaitNews wakes readLanes when the stream has messages that are not in lanes yet.
 func (g *group) awaitNews(ctx context.Context) {
 	again := pauses()
 	for ctx.Err() == nil {
@@ -142,7 +143,7 @@ func (g *group) awaitNews(ctx context.Context) {
 			news, err = g.reader.Await(ctx, last, redis.MostBlock)
 		}
 		switch {
-		case err != nil: // readLanes meets it too, and logs it
+		case err != nil: // readLanes gets the same error, and logs it
 			if !pause(ctx, again.NextBackOff()) {
 				return
 			}
@@ -157,8 +158,8 @@ func (g *group) awaitNews(ctx context.Context) {
 	}
 }
 
-// admitted takes at most n messages of lanes that their limits admit. After wait, 0 = now, there
-// may be more.
+// admitted takes at most n messages that are first in their lanes and that their limits admit. wait
+// is how long to wait before the next call; 0 = there may be more now.
 func (g *group) admitted(ctx context.Context, n int) (got []*message, wait time.Duration, err error) {
 	limited, cancel := context.WithTimeout(ctx, scriptTime)
 	defer cancel()
@@ -185,7 +186,8 @@ func (g *group) admitted(ctx context.Context, n int) (got []*message, wait time.
 	for i := range outs {
 		v := outs[i].Value
 		switch {
-		// The message waits until laneHold is over, or, if it was admitted, its visibility timeout.
+		// If the script did not run, the lane is tried again after laneHold. If it ran and its reply was lost,
+		// the message is claimed after its visibility timeout.
 		case errs[i] != nil:
 			err = errs[i]
 		case v.Dead:
@@ -204,11 +206,11 @@ func (g *group) admitted(ctx context.Context, n int) (got []*message, wait time.
 	if out.More || len(got) > 0 && len(out.Heads) == n {
 		return got, 0, err
 	}
-	return got, min(wait, soonest) + spread(heardWithin), err
+	return got, min(wait, soonest) + spread(signalSpread), err
 }
 
-// ask asks the limits of lanes for their first messages, all at once. Soonest is until the first
-// of the lanes that were refused may go. With an error some limits could not be asked.
+// ask asks the limits of lanes for their first messages, all at once. soonest is the time until
+// the first of the refused lanes is due. If it returns an error, some limits could not be asked.
 func (g *group) ask(ctx context.Context, heads []Head) (ins []AdmitIn, soonest time.Duration, _ error) {
 	set := g.settingsNow()
 	ins = make([]AdmitIn, len(heads))
@@ -230,14 +232,14 @@ func (g *group) ask(ctx context.Context, heads []Head) (ins []AdmitIn, soonest t
 	return ins, soonest, cmp.Or(errs...)
 }
 
-// decide asks the limit of a key: the message is admitted, waits for waitMS, or is a dead letter
-// for a reason.
+// decide asks the limit of a key for a message. With a reason the message is to be a dead letter,
+// else it is to wait for waitMS; if both are zero, it is admitted.
 func (d *delivery) decide(ctx context.Context, rule, key string) (waitMS int64, reason string, _ error) {
 	r, err := d.Limits.Acquire(ctx, coord.Caller{}, &api.RatelimitParams{Rule: rule, Key: key, Cost: 1, FailMode: string(coord.FailClosed)})
-	if err != nil { // the rule is gone, or Redis is away
+	if err != nil { // the rule does not exist any more, or Redis does not answer
 		return laneLook.Milliseconds(), "", err
 	}
-	if r.Held { // a lane has one message at a time by itself
+	if r.Held { // the permit is not needed: a lane delivers one message at a time anyway
 		_, _ = d.Limits.Done(ctx, coord.Caller{}, &api.RatelimitGrantParams{Grant: r.Grant})
 	}
 	switch {

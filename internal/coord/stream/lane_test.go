@@ -19,12 +19,12 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/redistest"
 )
 
-// byHost is a subscription that delivers by the field host under the rule crawl.
+// byHost returns the params of a subscription that delivers by the field host under the rule crawl.
 func byHost() api.StreamSubscribeParams {
 	return api.StreamSubscribeParams{Rule: "crawl", Key: "host", Prefetch: 100}
 }
 
-// crawl sets the rule crawl: so many in a period.
+// crawl sets the rule crawl to limit messages in a period.
 func crawl(t *testing.T, s *coordtest.Sidecar, limit int64, per time.Duration, revision int64) {
 	t.Helper()
 	require.NoError(t, s.Rules.Set([]api.Rule{{
@@ -32,8 +32,7 @@ func crawl(t *testing.T, s *coordtest.Sidecar, limit int64, per time.Duration, r
 	}}, revision))
 }
 
-// crawler is a sidecar whose rule crawl is so many in a period, and a consumer that has not
-// subscribed.
+// crawler makes a sidecar with the rule crawl, and a consumer that has not subscribed.
 func (f *fleet) crawler(limit int64, per time.Duration) (*coordtest.Sidecar, *consumer) {
 	f.t.Helper()
 	s := f.sidecar()
@@ -41,7 +40,7 @@ func (f *fleet) crawler(limit int64, per time.Duration) (*coordtest.Sidecar, *co
 	return s, connect(f.t, s)
 }
 
-// publishTo adds messages for a host, whose bodies are the host and their number.
+// publishTo adds messages for a host; the body of each is the host and its number.
 func (f *fleet) publishTo(host string, from, to int) {
 	f.t.Helper()
 	keys, delayed := f.keys()
@@ -57,8 +56,8 @@ func (f *fleet) publishTo(host string, from, to int) {
 	}
 }
 
-// nothing wants no message to be there for these consumers: one of another key comes, and no
-// other before it.
+// nothing requires that no message waits for these consumers: it publishes a message of another key,
+// which must be the next that they are sent.
 func (f *fleet) nothing(all ...*consumer) {
 	f.t.Helper()
 	host := "only " + rand.Text()
@@ -68,7 +67,7 @@ func (f *fleet) nothing(all ...*consumer) {
 	require.True(f.t, all[0].ack(m.ID))
 }
 
-func TestAMessageWaitsForTheLimitOfItsKeyAndOthersPassItBy(t *testing.T) {
+func TestAMessageWaitsForTheLimitOfItsKeyAndMessagesOfOtherKeysDoNot(t *testing.T) {
 	onStores(t, func(t *testing.T, f *fleet) {
 		s, c := f.crawler(1, time.Hour)
 		f.publishTo("a", 0, 3)
@@ -125,7 +124,7 @@ func oneAtATime(t *testing.T, f *fleet) {
 	require.Equal(t, "a 1", string(either(c, d).Body))
 }
 
-// either waits for a message of one of two consumers.
+// either waits for a message to either of two consumers.
 func either(c, d *consumer) api.StreamMessage {
 	select {
 	case m := <-c.sent:
@@ -221,7 +220,7 @@ func TestAMessageWithoutItsKeyIsADeadLetter(t *testing.T) {
 	})
 }
 
-func TestAKeyThatIsDeniedForGoodHasDeadLetters(t *testing.T) {
+func TestMessagesOfAKeyOnTheDenyListAreDeadLetters(t *testing.T) {
 	onStores(t, func(t *testing.T, f *fleet) {
 		s := f.sidecar()
 		require.NoError(t, s.Rules.Set([]api.Rule{{
@@ -272,7 +271,7 @@ func TestAGroupDeliversByOneField(t *testing.T) {
 	})
 }
 
-func TestFetchTakesWhatItsLimitAdmits(t *testing.T) {
+func TestFetchTakesMessagesThatTheLimitAdmits(t *testing.T) {
 	onStores(t, func(t *testing.T, f *fleet) {
 		_, c := f.crawler(1, time.Hour)
 		f.publishTo("a", 0, 3)
@@ -307,8 +306,8 @@ func TestMessagesThatWereDeletedWhileTheyWaitedAreCounted(t *testing.T) {
 	})
 }
 
-// A lane whose message was acknowledged behind the back of all sidecars goes on in a while.
-func TestALaneGoesOnWhoeverAcknowledgedItsFirstMessage(t *testing.T) {
+// A lane whose message was acknowledged in Redis without a sidecar continues after a while.
+func TestALaneContinuesAfterAnotherClientAcknowledgedItsFirstMessage(t *testing.T) {
 	t.Parallel()
 	luatest.EachStore(t, func(t *testing.T, s *luatest.Store) {
 		p := aRun(s, "lane")
@@ -329,7 +328,7 @@ func TestALaneGoesOnWhoeverAcknowledgedItsFirstMessage(t *testing.T) {
 		require.True(t, luatest.Call(t, s, stream.AdmitScript, p.now, admit).Admitted)
 		for range 3 {
 			p.now += time.Minute.Microseconds()
-			require.Empty(t, heads(), "it is pending, however long that takes")
+			require.Empty(t, heads(), "the message is pending, however long that takes")
 		}
 		require.EqualValues(t, 1, s.Client.XAck(t.Context(), p.keys().Log, "g", ids[0]).Val())
 		p.now += time.Minute.Microseconds()
@@ -337,9 +336,8 @@ func TestALaneGoesOnWhoeverAcknowledgedItsFirstMessage(t *testing.T) {
 	})
 }
 
-// TestByHost is a crawler: three sidecars, whose consumers are polite to each of many hosts. Of
-// the visits within a period the first may have been admitted before it, so that the rule keeps
-// one back.
+// TestByHost runs a crawler: three sidecars, whose consumers limit their visits to each of many hosts. The first of the
+// visits within a period may have been admitted before that period, so that the rule has a headroom of one.
 func TestByHost(t *testing.T) {
 	f := onRedis(t)
 	const (
@@ -389,7 +387,7 @@ func TestByHost(t *testing.T) {
 	site.requireOrder(t)
 }
 
-// site is the log of the hosts.
+// site logs the visits to each host.
 type site struct {
 	mu  sync.Mutex
 	log map[string][]visit
@@ -415,7 +413,7 @@ func (s *site) visits(host string) int {
 	return len(s.log[host])
 }
 
-// done counts the hosts of which all pages were visited.
+// done counts the hosts whose pages were all visited.
 func (s *site) done() (n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -431,7 +429,7 @@ func (s *site) done() (n int) {
 	return n
 }
 
-// requireBound wants no host visited more often in any period than a limit says.
+// requireBound requires that no host was visited more often in any period than the limit allows.
 func (s *site) requireBound(t *testing.T, limit int, per time.Duration) {
 	t.Helper()
 	s.mu.Lock()
@@ -449,7 +447,7 @@ func (s *site) requireBound(t *testing.T, limit int, per time.Duration) {
 	}
 }
 
-// requireOrder wants the pages of each host in their order.
+// requireOrder requires that the pages of each host were visited in their order.
 func (s *site) requireOrder(t *testing.T) {
 	t.Helper()
 	s.mu.Lock()

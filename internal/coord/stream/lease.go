@@ -12,13 +12,13 @@ import (
 // A delivery is a lease: its name is that of the group (groupName.lease), its token the id of
 // the message.
 
-// groupOf undoes groupName.lease.
+// groupOf parses a name that groupName.lease made.
 func groupOf(name string) groupName {
 	stream, group, _ := strings.Cut(name, ":")
 	return groupName{coord.Unescaped(stream), coord.Unescaped(group)}
 }
 
-// held names a message for a script.
+// held returns the script input that names a message of this consumer.
 func (d *delivery) held(n groupName, id string) HeldIn {
 	return HeldIn{Keys: d.keys.streamKeys(n.stream), GroupKeys: d.keys.groupKeys(n.stream, n.group), Group: n.group, Consumer: d.Consumer, ID: id}
 }
@@ -30,7 +30,7 @@ func (d *delivery) RenewHeld(ctx context.Context, due []lease.Hold) []lease.Rene
 	}, found)
 }
 
-// found is what a renewal found.
+// found converts the state that ExtendScript returned to the outcome of a renewal.
 func found(state State) lease.Renewal {
 	switch state {
 	case StateDone:
@@ -42,13 +42,13 @@ func found(state State) lease.Renewal {
 	}
 }
 
-// GiveBackHeld implements lease.Kind: the messages are delivered again at once.
+// GiveBackHeld implements lease.Kind. The messages are delivered again at once.
 func (d *delivery) GiveBackHeld(ctx context.Context, gone []lease.Hold) []error {
 	return d.giveBack(ctx, gone, false)
 }
 
-// untouched is the lease.Kind of messages that no client has seen: their delivery was no
-// attempt.
+// untouched is the lease.Kind of messages that were not sent to a client: their delivery does not
+// count as an attempt.
 type untouched struct{ *delivery }
 
 // GiveBackHeld implements lease.Kind.
@@ -65,7 +65,7 @@ func (d *delivery) giveBack(ctx context.Context, gone []lease.Hold, unseen bool)
 		}
 	}
 	outs, errs := make([]lua.Outcome[State], len(ins)), make([]error, len(ins))
-	if len(ins) == 1 { // it shares batches with those of other calls
+	if len(ins) == 1 { // Run shares batches with other calls
 		outs[0], errs[0] = lua.Run(ctx, d.Runner, ReturnScript, ins[0], lua.StoredReply{})
 	} else {
 		outs, errs = lua.Batch(ctx, d.Runner, ReturnScript, ins)
@@ -80,7 +80,7 @@ func (d *delivery) giveBack(ctx context.Context, gone []lease.Hold, unseen bool)
 	return errs
 }
 
-// giveBackUnseen gives back messages that no client has seen, in the background.
+// giveBackUnseen gives back messages that were not sent to a client, in the background.
 func (d *delivery) giveBackUnseen(n groupName, ids []string) {
 	if len(ids) == 0 {
 		return

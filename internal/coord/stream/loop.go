@@ -13,18 +13,18 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/redis"
 )
 
-// scriptTime bounds one script of a loop.
+// scriptTime bounds one script run of a loop.
 const scriptTime = 5 * time.Second
 
-// pauses are those of a loop after failures in a row.
+// pauses returns the backoff of a loop after consecutive failures.
 func pauses() *backoff.ExponentialBackOff {
 	return backoff.NewExponentialBackOff(
 		backoff.WithInitialInterval(20*time.Millisecond), backoff.WithMaxInterval(time.Second), backoff.WithMaxElapsedTime(0))
 }
 
-// run is the loop: one goroutine waits for new messages, since a read keeps it waiting; the
-// other looks for those that are to be delivered again. It ends when nobody uses the group any
-// more, or with Stop.
+// run is the loop of a group. New messages are read by goroutines of their own, since a read
+// blocks; the goroutine of run claims messages that are to be delivered again. run returns when the
+// group is unused, or after Stop.
 func (g *group) run() {
 	ctx, cancel := context.WithCancel(g.d.ctx)
 	var reading sync.WaitGroup
@@ -46,8 +46,8 @@ func (g *group) run() {
 	g.deliver()
 }
 
-// reap removes, once in a while, the consumers that are gone for good. One that fails is made up
-// for by the next.
+// reap removes the consumers that are gone for good, every reapEvery. An error is ignored, since
+// the next run removes them.
 func (g *group) reap(ctx context.Context) {
 	if time.Now().Before(g.reapAt) {
 		return
@@ -58,7 +58,7 @@ func (g *group) reap(ctx context.Context) {
 	_ = g.d.reap(ctx, g.stream, g.group)
 }
 
-// read takes new messages while there is capacity for them.
+// read reads and delivers new messages whenever there is capacity for them, until ctx ends.
 func (g *group) read(ctx context.Context) {
 	again := pauses()
 	for {
@@ -105,7 +105,7 @@ func (g *group) wanted(ctx context.Context) int {
 	for {
 		g.mu.Lock()
 		n := g.capacity()
-		if n > 0 && !g.owed {
+		if n > 0 && !g.retries {
 			n = g.bounded(n, maxRead)
 			g.mu.Unlock()
 			return n
@@ -119,7 +119,7 @@ func (g *group) wanted(ctx context.Context) int {
 	}
 }
 
-// accept takes entries that were read. Those for another group are acknowledged.
+// accept makes messages of entries that were read. It acknowledges those for another group.
 func (g *group) accept(entries []redis.Entry) []*message {
 	now := time.Now()
 	var all []*message
@@ -135,14 +135,15 @@ func (g *group) accept(entries []redis.Entry) []*message {
 		g.d.inBackground(func() {
 			ctx, cancel := context.WithTimeout(context.Background(), scriptTime)
 			defer cancel()
-			// Those that are left are met again when their visibility timeout is over.
+			// If one fails, its entry is claimed and acknowledged after the visibility timeout.
 			_, _ = lua.Batch(ctx, g.d.Runner, AckScript, others)
 		})
 	}
 	return all
 }
 
-// recreate makes a group that was lost, where it was as far as this sidecar knows.
+// recreate makes a group again that Redis lost, behind the last message that this sidecar knows to
+// have been delivered. If that succeeds it returns lost.
 func (g *group) recreate(ctx context.Context, lost error) error {
 	ctx, cancel := context.WithTimeout(ctx, scriptTime)
 	defer cancel()
@@ -155,15 +156,16 @@ func (g *group) recreate(ctx context.Context, lost error) error {
 	return lost
 }
 
-// unreadable and readable write one line each of a group that cannot be read, one way or the
-// other, for as long as that lasts. That Redis is away, or refuses all, is told elsewhere, once for all groups.
+// unreadable logs once that messages of a group cannot be got in this way, until readable logs that
+// they can be got again. An outage of Redis, or that it refuses all commands, is logged elsewhere,
+// once for all groups.
 func (g *group) unreadable(way int, err error) {
 	if err == nil || g.d.ctx.Err() != nil {
 		return
 	}
 	var why *redis.Trouble
 	away := errors.Is(err, redis.ErrMaybeExecuted) || errors.Is(err, redis.ErrUnavailable)
-	// A user that may run scripts and not read streams is not met by the probe.
+	// The probe does not find that a Redis user may run scripts but not read streams.
 	if away && (!errors.As(err, &why) || why.Name != "denied") {
 		return
 	}
@@ -172,25 +174,26 @@ func (g *group) unreadable(way int, err error) {
 	g.reporting[way] = true
 	g.mu.Unlock()
 	if first {
-		g.d.Log.Warn("a group of a stream cannot be read; it is made again if it is gone", "stream", g.stream, "group", g.group, "err", err)
+		g.d.Log.Warn("the messages of a group of a stream cannot be read; retrying, and the group is made again if it does not exist", "stream", g.stream, "group", g.group, "err", err)
 	}
 }
 
 func (g *group) readable(way int) {
 	g.mu.Lock()
-	told := g.reporting[way]
+	reported := g.reporting[way]
 	g.reporting[way] = false
 	g.mu.Unlock()
-	if told {
-		g.d.Log.Info("the group of a stream is read again", "stream", g.stream, "group", g.group)
+	if reported {
+		g.d.Log.Info("the messages of a group of a stream can be read again", "stream", g.stream, "group", g.group)
 	}
 }
 
-// lookWhenDue waits until there is something to look for, and looks.
+// lookWhenDue waits until a claim is due, until messages are to be given back, or until g.look
+// wakes it. Then it claims if that is due, and delivers.
 func (g *group) lookWhenDue(ctx context.Context) {
 	g.mu.Lock()
 	wait := time.Until(g.lookAt)
-	if g.owed && g.capacity() > 0 {
+	if g.retries && g.capacity() > 0 {
 		wait = 0
 	}
 	if at, waiting := g.keptUntil(); waiting {
@@ -206,7 +209,7 @@ func (g *group) lookWhenDue(ctx context.Context) {
 		return
 	}
 	g.mu.Lock()
-	due := !time.Now().Before(g.lookAt) || g.owed && g.capacity() > 0
+	due := !time.Now().Before(g.lookAt) || g.retries && g.capacity() > 0
 	g.mu.Unlock()
 	if due {
 		g.claim(ctx)
@@ -214,16 +217,17 @@ func (g *group) lookWhenDue(ctx context.Context) {
 	g.deliver()
 }
 
-// claim takes what is to be delivered again, from the first pending message to the last, and
-// says when to look next. With no capacity it moves dead letters alone.
+// claim takes and delivers the messages that are to be delivered again, from the first pending
+// message to the last, and sets when to claim next. Without capacity it only moves messages to the
+// dead letters.
 func (g *group) claim(ctx context.Context) {
 	visibility := g.sweep()
-	// Before anything is asked for: what is heard of meanwhile brings it forward.
+	// lookAt is set before Redis is asked, so that a broadcast that comes meanwhile can bring it forward.
 	g.mu.Lock()
 	every := min(visibility/2, lookEvery)
 	g.looked = time.Now()
 	g.lookAt = g.looked.Add(every - spread(every/4))
-	g.owed = false
+	g.retries = false
 	g.mu.Unlock()
 	after, more := "", false
 	for {
@@ -248,7 +252,7 @@ func (g *group) claim(ctx context.Context) {
 		more = more || out.More
 		g.deliver()
 		if out.RetryMS > 0 {
-			g.lookBy(time.Now().Add(coord.Millis(out.RetryMS) + spread(heardWithin)))
+			g.lookBy(time.Now().Add(coord.Millis(out.RetryMS) + spread(signalSpread)))
 		}
 		if after = out.Next; after == "" || ctx.Err() != nil {
 			g.settle(more || out.RetryMS == 0)
@@ -257,15 +261,16 @@ func (g *group) claim(ctx context.Context) {
 	}
 }
 
-// settle ends a look: owed says that messages are left that are to be delivered again.
-func (g *group) settle(owed bool) {
+// settle ends a claim. retries reports that it left messages that are to be delivered again.
+func (g *group) settle(retries bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.owed = g.owed || owed
-	g.kick()
+	g.retries = g.retries || retries
+	g.wake()
 }
 
-// claimOnce takes at most n messages that are behind one, and puts them to those to be sent.
+// claimOnce claims at most n messages, from the one after on, and appends them to those that are to
+// be sent.
 func (g *group) claimOnce(ctx context.Context, n int, visibility time.Duration, after string) (ClaimOut, error) {
 	ctx, cancel := context.WithTimeout(ctx, scriptTime)
 	defer cancel()
@@ -274,7 +279,7 @@ func (g *group) claimOnce(ctx context.Context, n int, visibility time.Duration, 
 	return out, err
 }
 
-// claimRun runs the script.
+// claimRun runs ClaimScript.
 func (g *group) claimRun(ctx context.Context, n int, visibility time.Duration, after string) (ClaimOut, []*message, error) {
 	run, err := lua.Attempt(ctx, g.d.Runner, ClaimScript, ClaimIn{
 		Keys: g.keys, GroupKeys: g.own, Group: g.group, Consumer: g.d.Consumer, VisibilityMS: visibility.Milliseconds(),

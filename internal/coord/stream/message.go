@@ -10,29 +10,29 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// envelope is a message as it is kept in Redis: a MessagePack map with short keys. Keys that are
-// not known are skipped, so that old and new sidecars share a stream.
+// envelope is a message as it is kept in Redis: a MessagePack map with short keys. Unknown keys
+// are skipped, so that older and newer sidecars can share a stream.
 type envelope struct {
 	Body        []byte            `codec:"b,omitempty"`
 	Fields      map[string]string `codec:"f,omitempty"`
 	Traceparent string            `codec:"t,omitempty"`
 }
 
-// handle writes text as str and bytes as bin, so that both come back as they came.
+// handle encodes text as str and bytes as bin, so that both are decoded as what they were.
 var handle = func() *codec.MsgpackHandle {
 	h := &codec.MsgpackHandle{WriteExt: true}
 	h.RawToString = true
 	return h
 }()
 
-// An encoder and a decoder are larger than most messages, so that they are kept for the next.
+// Encoders and decoders are larger than most messages, so they are pooled.
 var (
-	nothing  = []byte{} // what they have meanwhile, in which nobody writes
+	nothing  = []byte{} // the buffer of those in a pool; nothing writes to it
 	encoders = sync.Pool{New: func() any { return codec.NewEncoderBytes(&nothing, handle) }}
 	decoders = sync.Pool{New: func() any { return codec.NewDecoderBytes(nothing, handle) }}
 )
 
-// pack is a message to be kept, with the trace context of ctx.
+// pack encodes a message, with the trace context of ctx.
 func pack(ctx context.Context, body []byte, fields map[string]string) (string, error) {
 	e := envelope{Body: body, Fields: fields}
 	if trace.SpanContextFromContext(ctx).IsValid() {
@@ -41,10 +41,10 @@ func pack(ctx context.Context, body []byte, fields map[string]string) (string, e
 		e.Traceparent = carrier["traceparent"]
 	}
 	b := make([]byte, 0, len(body)+64)
-	encoder := encoders.Get().(*codec.Encoder) //nolint:forcetypeassert // it holds nothing else
+	encoder := encoders.Get().(*codec.Encoder) //nolint:forcetypeassert // the pool has no other type
 	encoder.ResetBytes(&b)
 	err := encoder.Encode(&e)
-	encoder.ResetBytes(&nothing) // it keeps no message
+	encoder.ResetBytes(&nothing) // the pool must not keep the message alive
 	encoders.Put(encoder)
 	if err != nil {
 		return "", fmt.Errorf("encode a message: %w", err)
@@ -52,12 +52,12 @@ func pack(ctx context.Context, body []byte, fields map[string]string) (string, e
 	return string(b), nil
 }
 
-// unpack undoes pack.
+// unpack decodes a message that pack encoded.
 func unpack(message string) (e envelope, err error) {
-	decoder := decoders.Get().(*codec.Decoder) //nolint:forcetypeassert // it holds nothing else
+	decoder := decoders.Get().(*codec.Decoder) //nolint:forcetypeassert // the pool has no other type
 	decoder.ResetBytes([]byte(message))
 	err = decoder.Decode(&e)
-	decoder.ResetBytes(nothing) // it keeps no message
+	decoder.ResetBytes(nothing) // the pool must not keep the message alive
 	decoders.Put(decoder)
 	if err != nil {
 		return envelope{}, fmt.Errorf("decode a message: %w", err)

@@ -13,14 +13,14 @@ import (
 )
 
 const (
-	// reapAfter is how long a consumer without messages is kept that does nothing. A pod that
-	// lives reads at least each second, so that one that is idle for an hour has gone.
+	// reapAfter is how long an idle consumer without messages is kept. A running pod reads at
+	// least once a second, so that the pod of a consumer that is idle for an hour is gone.
 	reapAfter = time.Hour
 	// maxIDs is how many messages a call of redrive or trim may name.
 	maxIDs = 256
 )
 
-// operating are the methods of who looks after streams.
+// operating lists the methods for operators of streams.
 func (s *Streams) operating() []coord.Method {
 	byStream := coord.Named(noun, "stream")
 	return []coord.Method{
@@ -34,9 +34,9 @@ func (s *Streams) operating() []coord.Method {
 	}
 }
 
-// reap removes the consumers of a group that have no pending messages and have done nothing
-// for reapAfter, so that pods that come under a new name each time do not add up. A consumer
-// that has pending messages stays, and so do they.
+// reap removes the consumers of a group that have no pending messages and have been idle for
+// reapAfter, so that the consumers of pods that get a new name with each start do not accumulate. A
+// consumer with pending messages stays, since its messages would be removed with it.
 func (s *Streams) reap(ctx context.Context, stream, group string) error {
 	return s.reapIdle(ctx, stream, group, reapAfter)
 }
@@ -51,22 +51,23 @@ func (s *Streams) reapIdle(ctx context.Context, stream, group string, idle time.
 	return nil
 }
 
-// messageID is an id that a caller gave, as Redis writes ids; field is its key there.
+// messageID converts an id that a caller gave to the form that Redis writes. field is the name of
+// the param, for the error.
 func messageID(field, id string) (string, error) {
 	ms, serial, _ := strings.Cut(id, "-")
 	if serial == "" && ms == id {
 		serial = "0"
 	}
-	// The range of numbers is that of scripts, which no id of a clock exceeds.
+	// Scripts handle integers up to api.MaxInt; no id that Redis made by its clock exceeds that.
 	at, err := strconv.ParseUint(ms, 10, 64)
 	n, err2 := strconv.ParseUint(serial, 10, 64)
 	if err != nil || err2 != nil || at > api.MaxInt || n > api.MaxInt {
-		return "", coord.Invalid("%s: %q is no id; give one as it was answered, such as 1700000000000-0", field, id)
+		return "", coord.Invalid("%s: %q is not an id; give one that a stream method returned, such as 1700000000000-0", field, id)
 	}
 	return strconv.FormatUint(at, 10) + "-" + strconv.FormatUint(n, 10), nil
 }
 
-// messageIDs is messageID of the param ids.
+// messageIDs is messageID for each of the param ids.
 func messageIDs(ids []string) ([]string, error) {
 	if len(ids) > maxIDs {
 		return nil, coord.Invalid("ids: %d are too many; give at most %d at once", len(ids), maxIDs)

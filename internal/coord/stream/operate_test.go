@@ -22,10 +22,10 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/telemetry"
 )
 
-// ctx is that of commands of tests, which no test ends.
+// ctx is the context of the tests' own commands to Redis; no test ends it.
 var ctx = context.Background()
 
-// operated is the streams of a sidecar, and a look past it into Redis.
+// operated has the streams of a sidecar, and a client of its Redis.
 type operated struct {
 	*stream.Streams
 	keys   coord.Keys
@@ -39,7 +39,7 @@ func operate(t *testing.T) *operated {
 	return &operated{newStreams(t, r, keys), keys, r, redistest.Client(t)}
 }
 
-// newStreams are streams until the test ends.
+// newStreams makes streams that are stopped at the end of the test.
 func newStreams(t *testing.T, r *lua.Runner, k coord.Keys) *stream.Streams {
 	t.Helper()
 	leases := lease.NewLeases(telemetry.Nop())
@@ -57,7 +57,7 @@ func newStreams(t *testing.T, r *lua.Runner, k coord.Keys) *stream.Streams {
 	return s
 }
 
-// log and of are keys of the stream s.
+// log and of return keys of the stream s.
 func (o *operated) log() stream.Keys {
 	k, _, _ := stream.OperatedKeys(o.keys, "s", "")
 	return k
@@ -68,7 +68,7 @@ func (o *operated) of(group string) stream.GroupKeys {
 	return own
 }
 
-// bury has group g fail with n messages: the bodies are theirs, in order.
+// bury makes n messages with these bodies dead letters of group g, in order.
 func (o *operated) bury(t *testing.T, n int, body func(i int) []byte) {
 	t.Helper()
 	k := o.log()
@@ -139,7 +139,7 @@ func TestStatsAndGroupsOfAStream(t *testing.T) {
 	require.EqualValues(t, 1, list.Groups[1].Consumers[0].Pending)
 }
 
-// Redis tells of groups in an order of its own, which the embedded store shows best.
+// Redis lists groups in no particular order; the embedded store's varies most.
 func TestGroupsAreSorted(t *testing.T) {
 	t.Parallel()
 	keys, r := coord.NewKeys("p", ""), luatest.Open(t, lua.Options{URL: internalredis.Embedded})
@@ -184,7 +184,7 @@ func TestDeadLettersAreListedAsTheyWerePublished(t *testing.T) {
 	require.Equal(t, o.client.XRange(ctx, o.log().Log, "-", "+").Val()[0].ID, l.MessageID)
 }
 
-// Bytes bound a page as well as the count, and pages follow each other without a gap.
+// A page is bounded by bytes and by count, and the next page continues without a gap.
 func TestPagesOfDeadLettersAreBounded(t *testing.T) {
 	t.Parallel()
 	o := operate(t)
@@ -207,7 +207,7 @@ func TestPagesOfDeadLettersAreBounded(t *testing.T) {
 	require.Equal(t, []string{"0", "1", "2", "3", "4", "5", "6", "7", "8"}, seen)
 }
 
-// One that no sidecar wrote does not hide the others.
+// A dead letter that no sidecar wrote does not hide the others.
 func TestADeadLetterThatCannotBeReadIsListed(t *testing.T) {
 	t.Parallel()
 	o := operate(t)
@@ -220,7 +220,7 @@ func TestADeadLetterThatCannotBeReadIsListed(t *testing.T) {
 	require.Equal(t, named(0), r.Letters[1].Body)
 }
 
-// A redrive whose reply was lost is repeated, and moves no more than it was told.
+// A redrive whose reply was lost is repeated, and does not move more letters than it was asked to.
 func TestARedriveIsRunOnce(t *testing.T) {
 	t.Parallel()
 	o := operate(t)
@@ -237,7 +237,7 @@ func TestARedriveIsRunOnce(t *testing.T) {
 	require.EqualValues(t, 7, o.client.XLen(ctx, k.Log).Val())
 }
 
-// Of many at once none is lost and none comes twice.
+// Of many redrives at once, none loses a letter or moves it twice.
 func TestRedrivesAtOnceMoveEachLetterOnce(t *testing.T) {
 	t.Parallel()
 	o := operate(t)
@@ -307,7 +307,7 @@ func TestTrimTakesExactlyOneWay(t *testing.T) {
 	require.Equal(t, api.StreamTrimResult{Deleted: 5}, r)
 }
 
-func TestIDsThatAreNoneAreTheCallersMistake(t *testing.T) {
+func TestMalformedIDsAreInvalidArguments(t *testing.T) {
 	t.Parallel()
 	o := operate(t)
 	many := make([]string, 257)
@@ -331,8 +331,8 @@ func TestIDsThatAreNoneAreTheCallersMistake(t *testing.T) {
 	require.Zero(t, r.Deleted)
 }
 
-// A pod that comes under another name with each restart leaves nothing behind.
-func TestConsumersOfPodsThatHaveGoneDoNotAddUp(t *testing.T) {
+// A pod that gets another name with each restart leaves no consumers behind.
+func TestConsumersOfPodsThatAreGoneDoNotAccumulate(t *testing.T) {
 	t.Parallel()
 	o := operate(t)
 	k := o.log()
@@ -348,7 +348,7 @@ func TestConsumersOfPodsThatHaveGoneDoNotAddUp(t *testing.T) {
 	require.Len(t, o.client.XInfoConsumers(ctx, k.Log, "g").Val(), 1, "one that was there within the hour stays")
 }
 
-// A user is given XINFO and XGROUP by their subcommands, and told which one it lacks.
+// An ACL user can be permitted single subcommands of XINFO and XGROUP; the error names the one that is missing.
 func TestASubcommandThatAUserMayNotRunIsNamed(t *testing.T) {
 	t.Parallel()
 	server := redistest.StartUser(t, "coxswain", "pw", "~*", "&*", "+@all", "-xinfo|consumers")

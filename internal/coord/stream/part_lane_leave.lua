@@ -1,6 +1,6 @@
--- lane_leave takes a message out of its lane for good; the next one of the lane is looked at at once.
+-- lane_leave removes a message from its lane for good, and makes the lane due at once if it has another message.
 local function lane_leave(lanes, parked, laned, lane, id)
-  -- Up to the colon, and up to what follows a colon: whatever its attempts are.
+  -- ';' follows ':' in the order of bytes, so that the range has the message's member whatever its number of deliveries is.
   local id_part = string.sub(lane_member(lane, id, 0), 1, -3)
   for _, member in ipairs(redis.call('ZRANGEBYLEX', parked, table.concat({'[', id_part, ':'}), table.concat({'(', id_part, ';'}))) do
     redis.call('ZREM', parked, member)

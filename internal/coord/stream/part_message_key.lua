@@ -1,8 +1,9 @@
--- message_key is the text of a field of a message as the sidecars encode it, a MessagePack map of which f is the map of its
--- fields; nil if it has no such field. Redis has a decoder, the embedded store none.
+-- message_key returns the text of a field of a message, nil if the message has no such field. Sidecars encode a message as a
+-- MessagePack map, of which f is the map of its fields. It does not use cmsgpack, which Redis has and the embedded store lacks.
 local function message_key(message, field)
   local at = 1
-  -- length is of what begins here, up to its contents: a text, bytes, or the pairs of a map.
+  -- length reads the head of a text, of bytes or of a map at the position at, and returns its length in bytes or in pairs; nil
+  -- if something else begins there.
   local function length()
     local c = string.byte(message, at)
     at = at + 1

@@ -1,10 +1,13 @@
--- What the stream scripts share. The keys of a stream: log (stream, its messages: m is the message as the sidecars encode
--- it, g the only group that it is for); dead (stream, the dead letters: m, id of the message, group, attempts, reason);
--- groups (hash: the last message delivered to a group, by group; the field '' counts messages that were deleted before
--- they were acknowledged). Of a group: retry (sorted set, id of a pending message by when (us) it is delivered again).
--- No key of a stream has a TTL but those that say so: messages stay until they are trimmed.
+-- What the stream scripts share. The keys of a stream:
+--   log: stream of its messages; m is the message as sidecars encode it, g the only group that it is for, if there is one.
+--   dead: stream of the dead letters; m is the message, the others are its id, group, attempts and reason.
+--   groups: hash of the last message that was delivered to each group, by group. The field '' counts messages that were deleted
+--     before they were acknowledged.
+-- The key of a group:
+--   retry: sorted set of ids of pending messages by the time (us) at which to deliver them again.
+-- Keys of a stream have no TTL unless a script's header names one: messages stay until they are trimmed.
 
--- group_find returns a group as XINFO tells it, by field; nil if there is no such stream or group.
+-- group_find returns the fields of a group as XINFO GROUPS replies with them; nil if there is no such stream or group.
 local function group_find(log, group)
   if redis.call('EXISTS', log) == 0 then return nil end
   for _, flat in ipairs(redis.call('XINFO', 'GROUPS', log)) do
@@ -15,14 +18,15 @@ local function group_find(log, group)
   return nil
 end
 
--- pending_find returns the consumer that a message was delivered to, and how often it was delivered.
+-- pending_find returns the consumer that holds a pending message, and how often it was delivered; nil if it is not pending.
 local function pending_find(log, group, id)
   local p = redis.call('XPENDING', log, group, id, id, 1)[1]
   if not p then return nil end
   return p[2], tonumber(p[4])
 end
 
--- message_find returns the fields of a message; nil if it was deleted. What others added to the stream may lack m.
+-- message_find returns the fields of a message; nil if it was deleted. An entry that no sidecar added may have no field m,
+-- which is '' then.
 local function message_find(log, id)
   local found = redis.call('XRANGE', log, id, id)[1]
   if not found then return nil end
@@ -37,7 +41,7 @@ local function message_bury(log, dead, group, id, m, attempts, reason)
   redis.call('XACK', log, group, id)
 end
 
--- message_trimmed counts a pending message that was deleted, which no group is given any more.
+-- message_trimmed acknowledges and counts a pending message that was deleted from the log.
 local function message_trimmed(log, groups, group, id)
   redis.call('XACK', log, group, id)
   redis.call('HINCRBY', groups, '', 1)

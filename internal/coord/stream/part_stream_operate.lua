@@ -1,19 +1,19 @@
--- What the scripts that look after streams share.
+-- What the scripts that inspect and manage streams share.
 
--- by_field is a flat list of fields and values as a table.
+-- by_field converts a flat list of fields and values to a table.
 local function by_field(flat)
   local t = {}
   for i = 1, #flat, 2 do t[flat[i]] = flat[i + 1] end
   return t
 end
 
--- id_parts are the two numbers of an id.
+-- id_parts returns the two numbers of an id.
 local function id_parts(id)
   local ms, serial = string.match(id, '^(%d+)-(%d+)$')
   return tonumber(ms), tonumber(serial)
 end
 
--- groups_of are the groups of a stream as XINFO tells them, each by field.
+-- groups_of returns the groups of a stream, each with its fields as XINFO GROUPS replies with them.
 local function groups_of(log)
   local all = {}
   if redis.call('EXISTS', log) == 1 then
@@ -22,7 +22,8 @@ local function groups_of(log)
   return all
 end
 
--- pending_by_consumer is how many messages are pending, the id of the oldest, and how many each consumer has that has some.
+-- pending_by_consumer returns how many messages are pending, the id of the oldest, and how many each consumer holds that holds
+-- any.
 local function pending_by_consumer(log, group)
   local total, oldest, _, list = unpack(redis.call('XPENDING', log, group))
   local by = {}

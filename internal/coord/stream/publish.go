@@ -18,11 +18,11 @@ import (
 const (
 	// maxMany is the most messages of one publish_many.
 	maxMany = 256
-	// maxManyBytes is the most that they have together.
+	// maxManyBytes is the most bytes that their bodies and fields have together.
 	maxManyBytes = 768 << 10
 )
 
-// publishing are the methods that add messages.
+// publishing lists the methods that add messages.
 func (s *Streams) publishing() []coord.Method {
 	byStream := coord.Named(noun, "stream")
 	return []coord.Method{
@@ -37,7 +37,7 @@ func (s *Streams) Publish(ctx context.Context, c coord.Caller, p *api.StreamPubl
 	return s.publishes.Run(ctx, c, p)
 }
 
-// published is what an answer of publish needs of its call.
+// published is what the answer to a publish needs from the call's params.
 type published struct {
 	stream    string
 	delayMS   int64
@@ -65,7 +65,7 @@ func (s *Streams) publication() coord.Single[api.StreamPublishParams, PublishIn,
 	}
 }
 
-// newMessage is the input of a message that is added at once.
+// newMessage returns the script input of a message that is added at once.
 func (s *Streams) newMessage(stream, message, dedupeID string) PublishIn {
 	n := s.named(stream)
 	in := PublishIn{Keys: n.Keys, DelayedKeys: n.DelayedKeys, Message: message, Broadcast: n.broadcast}
@@ -75,7 +75,7 @@ func (s *Streams) newMessage(stream, message, dedupeID string) PublishIn {
 	return in
 }
 
-// named are the keys of a stream for its publishers.
+// named are the keys of a stream that PublishScript needs.
 type named struct {
 	stream string
 	Keys
@@ -83,8 +83,8 @@ type named struct {
 	broadcast string
 }
 
-// named makes the keys of a stream, unless it is the one that was published to last: most
-// publishers have one, and the keys take longer to make than the rest of a message.
+// named returns the keys of a stream. It keeps those of the stream that was published to last:
+// most publishers use one stream, and making the keys takes longer than the rest of the input.
 func (s *Streams) named(stream string) *named {
 	if n := s.newest.Load(); n != nil && n.stream == stream {
 		return n
@@ -110,7 +110,7 @@ func (s *Streams) published(
 	}, nil, nil
 }
 
-// delayed has this sidecar look after a message that may wait until it is due.
+// delayed makes this sidecar look after the stream if a message of it may now wait until it is due.
 func (s *Streams) delayed(stream string, delayMS int64, v PublishOut, err error) {
 	if delayMS > 0 && (v.DueMS > 0 || errors.Is(err, redis.ErrMaybeExecuted)) {
 		s.dues.published(stream, delayMS)
@@ -118,8 +118,8 @@ func (s *Streams) delayed(stream string, delayMS int64, v PublishOut, err error)
 }
 
 // PublishMany adds 1 to 256 messages to a stream, in their order, in one pipeline. A message
-// that failed does not keep out those behind it. A repeated call adds only those that an
-// earlier one did not.
+// that fails does not prevent those after it. A repeated call adds only the messages that earlier
+// calls did not add.
 func (s *Streams) PublishMany(ctx context.Context, c coord.Caller, p *api.StreamPublishManyParams) (api.StreamPublishManyResult, error) {
 	if err := checkMany(p.Messages); err != nil {
 		return api.StreamPublishManyResult{}, err
@@ -154,8 +154,8 @@ func (s *Streams) PublishMany(ctx context.Context, c coord.Caller, p *api.Stream
 	return r, nil
 }
 
-// repeat runs again what an outage kept from being answered, one after the other. After the
-// first that fails again Redis is away for longer, and the others keep their errors.
+// repeat runs the items again that failed because of an outage, one after the other. If one fails
+// again, the outage is not over: the items after it are not run again and keep their errors.
 func (s *Streams) repeat(ctx context.Context, ins []PublishIn, stored []lua.StoredReply, outs []lua.Outcome[PublishOut], errs []error) {
 	for i, err := range errs {
 		if !errors.Is(err, redis.ErrUnavailable) && !errors.Is(err, redis.ErrMaybeExecuted) {
@@ -163,7 +163,7 @@ func (s *Streams) repeat(ctx context.Context, ins []PublishIn, stored []lua.Stor
 		}
 		out, again := lua.Run(ctx, s.Runner, PublishScript, ins[i], stored[i])
 		if again != nil {
-			if !errors.Is(err, redis.ErrMaybeExecuted) { // that stays true
+			if !errors.Is(err, redis.ErrMaybeExecuted) { // the first run may have been executed, whatever this one reports
 				errs[i] = again
 			}
 			return
@@ -190,7 +190,7 @@ func checkMany(messages []api.StreamNewMessage) error {
 	return nil
 }
 
-// sizeOf is how many bytes a message has, names of fields too.
+// sizeOf returns how many bytes a message has, with the names of its fields.
 func sizeOf(body []byte, fields map[string]string) int {
 	size := len(body)
 	for name, text := range fields {
@@ -200,10 +200,10 @@ func sizeOf(body []byte, fields map[string]string) int {
 }
 
 func tooLong(field string, size int) error {
-	return coord.Invalid("%s: with the fields it has %d bytes; give at most %d, such as a reference to where the rest is", field, size, api.MaxBodyBytes)
+	return coord.Invalid("%s: with the fields it has %d bytes; give at most %d, for example a reference to where the data is", field, size, api.MaxBodyBytes)
 }
 
-// itemOf is the caller of one of several messages of one call.
+// itemOf returns the caller of one message of a call, with a request id of its own.
 func itemOf(c coord.Caller, i int) coord.Caller {
 	if c.RequestID != "" {
 		c.RequestID = fmt.Sprint(c.RequestID, ".", i)
@@ -211,8 +211,8 @@ func itemOf(c coord.Caller, i int) coord.Caller {
 	return c
 }
 
-// traceparent is the trace context that a message carries: of the span of its call, or
-// without one what its client sent.
+// traceparent returns the trace context that a message carries: that of the call's span, or, if
+// there is no span, the one that the client sent.
 func traceparent(ctx context.Context, c coord.Caller) string {
 	if !trace.SpanContextFromContext(ctx).IsValid() {
 		return c.Traceparent
@@ -222,7 +222,7 @@ func traceparent(ctx context.Context, c coord.Caller) string {
 	return carrier["traceparent"]
 }
 
-// carrying is a context with that trace context, if it is one.
+// carrying returns a context with that trace context, if it is valid.
 func carrying(traceparent string) context.Context {
 	ctx := context.Background()
 	if traceparent == "" {

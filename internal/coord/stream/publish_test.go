@@ -20,7 +20,7 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/redistest"
 )
 
-// everywhere runs a test on every store, and below a TestTopology on a cluster and sentinels.
+// everywhere runs a test on every store; in a TestTopology these include a cluster and sentinels.
 func everywhere(t *testing.T, test func(t *testing.T, url string)) {
 	t.Helper()
 	if strings.HasPrefix(t.Name(), "TestTopology") {
@@ -45,7 +45,7 @@ func publish(t *testing.T, s *coordtest.Sidecar, c coord.Caller, p api.StreamPub
 	return r
 }
 
-// dueNow adds what is due, and tells what is left.
+// dueNow adds the messages that are due, and returns what the script returned.
 func dueNow(t *testing.T, s *coordtest.Sidecar, name string) stream.DueOut {
 	t.Helper()
 	out, err := lua.Run(t.Context(), s.Runner, stream.DueScript, stream.DueOf(s.Keys, name), lua.StoredReply{})
@@ -135,13 +135,13 @@ func publishesMany(t *testing.T, url string) {
 	require.Positive(t, compareIDs(publish(t, s, coord.Caller{}, api.StreamPublishParams{Stream: "s"}).ID, last))
 }
 
-func TestWhatIsTooLongOrTooManyIsRefused(t *testing.T) {
+func TestMessagesThatAreTooLongOrTooManyAreRefused(t *testing.T) {
 	t.Parallel()
 	s := sidecarOn(t, "embedded")
 	most := api.MaxBodyBytes
 	fields := map[string]string{"name": strings.Repeat("x", most-4)}
 	p := api.StreamPublishParams{Stream: "s", Fields: fields}
-	require.True(t, publish(t, s, coord.Caller{}, p).Published, "as much as there may be")
+	require.True(t, publish(t, s, coord.Caller{}, p).Published, "the largest message")
 	p.Body = []byte("x")
 	_, err := s.Streams.Publish(t.Context(), coord.Caller{}, &p)
 	coordtest.RequireCode(t, err, api.InvalidArgument, "body: with the fields it has 262145 bytes; give at most 262144")
@@ -185,7 +185,7 @@ func TestAMessageIsKeptAsItCameWithItsTraceContext(t *testing.T) {
 	require.Len(t, all, 5)
 }
 
-// A publish, or a part of many, whose reply was lost is repeated without being added again.
+// A publish, or an item of publish_many, whose reply was lost is repeated and adds its message once.
 func TestALostReplyToAPublishIsRepeated(t *testing.T) {
 	t.Parallel()
 	proxy, r, _, prefix := luatest.BehindProxy(t, lua.Options{MaxConns: 1})
@@ -215,13 +215,13 @@ func TestALostReplyToAPublishIsRepeated(t *testing.T) {
 	}
 }
 
-// timed is a sidecar whose scripts and timers live by one clock.
+// timed makes a sidecar whose scripts and timers use one clock.
 func timed(t *testing.T, url, prefix string, clock *conformance.Clock) *coordtest.Sidecar {
 	t.Helper()
 	return coordtest.NewWith(t, luatest.Open(t, lua.Options{URL: url, Clock: clock.Micros}), prefix, coordtest.Options{Clock: clock})
 }
 
-func TestDelayedMessagesAreAddedByWhoPublishedThem(t *testing.T) {
+func TestDelayedMessagesAreAddedByTheSidecarThatPublishedThem(t *testing.T) {
 	t.Parallel()
 	everywhere(t, func(t *testing.T, url string) {
 		clock := conformance.NewClock()
@@ -237,18 +237,18 @@ func TestDelayedMessagesAreAddedByWhoPublishedThem(t *testing.T) {
 	})
 }
 
-// looked lets time pass until a sidecar has no stream to look after.
+// looked advances the clock until the sidecar looks after no stream.
 func looked(t *testing.T, s *coordtest.Sidecar, clock *conformance.Clock, d time.Duration) {
 	t.Helper()
 	clock.Advance(d)
-	// The look itself takes time of the machine; the clock goes on as real ones do.
+	// The run of the script takes real time, in which the clock has to advance as a real one does.
 	coordtest.Until(t, func() bool {
 		clock.Advance(time.Millisecond)
 		return stream.LooksAfter(s.Streams) == 0
 	})
 }
 
-// The one that published dies; the one that has consumers adds what it left.
+// The sidecar that published dies; one that has consumers adds its delayed messages.
 func TestDelayedMessagesOfADeadSidecarAreAddedByAnother(t *testing.T) {
 	t.Parallel()
 	clock, prefix := conformance.NewClock(), redistest.Prefix(t)
@@ -265,7 +265,7 @@ func TestDelayedMessagesOfADeadSidecarAreAddedByAnother(t *testing.T) {
 	stream.Unwatch(lives.Streams, "s")
 	looked(t, lives, clock, time.Second)
 
-	// It is told of one that comes while it sleeps, by the sidecar that published it.
+	// A message that is published while this sidecar waits is broadcast by the sidecar that published it.
 	other := timed(t, redistest.URL(t), prefix, clock)
 	stream.Watch(lives.Streams, "s")
 	publish(t, other, coord.Caller{}, api.StreamPublishParams{Stream: "s", Body: []byte("next"), DelayMS: 10})
@@ -277,7 +277,7 @@ func TestDelayedMessagesOfADeadSidecarAreAddedByAnother(t *testing.T) {
 	})
 }
 
-func TestAStreamIsWatchedUntilTheLastHasLeft(t *testing.T) {
+func TestAStreamIsLookedAfterUntilItsLastWatcherLeaves(t *testing.T) {
 	t.Parallel()
 	clock := conformance.NewClock()
 	s := timed(t, "embedded", redistest.Prefix(t), clock)
@@ -296,7 +296,7 @@ func TestAStreamIsWatchedUntilTheLastHasLeft(t *testing.T) {
 	coordtest.Until(t, func() bool { return stream.LooksAfter(s.Streams) == 0 })
 }
 
-// While Redis is away nothing is forgotten.
+// During an outage of Redis no stream is forgotten.
 func TestDelayedMessagesWaitForRedis(t *testing.T) {
 	t.Parallel()
 	way, clock, prefix := coordtest.ThroughProxy(t), conformance.NewClock(), redistest.Prefix(t)

@@ -8,12 +8,12 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
 )
 
-// readPageBytes bounds the messages of one page; a single one may be larger.
+// readPageBytes bounds the bytes of one page; a page of one message may have more.
 const readPageBytes = 512 << 10
 
-// Read lists messages of a stream, the oldest first, and takes nothing: no group is given
-// them, and none is kept from them. An entry that cannot be read, since no sidecar wrote it,
-// is listed without body and fields.
+// Read lists messages of a stream, the oldest first, without delivering them to a group or changing
+// one. An entry that cannot be decoded, since no sidecar wrote it, is listed without body and
+// fields.
 func (s *Streams) Read(ctx context.Context, c coord.Caller, p *api.StreamReadParams) (r api.StreamReadResult, _ error) {
 	in := ReadIn{Keys: s.keys.streamKeys(p.Stream), Count: p.Count, Bytes: readPageBytes}
 	if p.After != "" {
@@ -34,7 +34,7 @@ func (s *Streams) Read(ctx context.Context, c coord.Caller, p *api.StreamReadPar
 	for i, m := range v.Messages {
 		e, err := unpack(m.Message)
 		if err != nil {
-			c.Logger().Warn("an entry of a stream is shown without its message", "stream", p.Stream, "id", m.ID, "err", err)
+			c.Logger().Warn("an entry of a stream cannot be decoded; it is listed without body and fields", "stream", p.Stream, "id", m.ID, "err", err)
 		}
 		r.Messages[i] = api.StreamEntry{
 			ID: m.ID, Body: e.Body, Fields: e.Fields, Group: m.Only, PublishedAtMS: publishedMS(m.ID), Traceparent: e.Traceparent,

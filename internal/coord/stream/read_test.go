@@ -31,7 +31,7 @@ func (o *operated) publish(t *testing.T, p api.StreamPublishParams) string {
 	return r.ID
 }
 
-// Reading makes no group and changes none, and lists what groups are done with.
+// A read makes no group and changes none, and also lists messages that groups are done with.
 func TestMessagesAreReadAsTheyWerePublishedWithoutAGroup(t *testing.T) {
 	t.Parallel()
 	o := operate(t)
@@ -61,8 +61,8 @@ func TestMessagesAreReadAsTheyWerePublishedWithoutAGroup(t *testing.T) {
 	require.Equal(t, api.StreamEntry{ID: foreign, PublishedAtMS: r.Messages[3].PublishedAtMS}, r.Messages[3], "what no sidecar wrote hides nothing")
 }
 
-// Who goes on with next is told of each message once, whatever is published meanwhile.
-func TestReadsGoOnWhereTheyWere(t *testing.T) {
+// A caller that continues with next gets each message once, whatever is published meanwhile.
+func TestAReadContinuesAfterThePageBefore(t *testing.T) {
 	t.Parallel()
 	o := operate(t)
 	o.publish(t, api.StreamPublishParams{Body: []byte("before")})

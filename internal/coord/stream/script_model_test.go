@@ -19,14 +19,14 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/luatest"
 )
 
-// modelStream is a stream with groups as the spec words it. Ids are learned from Redis, since
-// they are of its clock; so is the time for which a message has been idle: it is none, or longer
-// than the visibility timeout, as the test says.
+// modelStream models a stream with its groups. It takes ids from Redis, since they depend on its clock. The time for
+// which a message has been idle depends on that clock too; in the model it is 0, or longer than the visibility timeout,
+// as the test sets it.
 type modelStream struct {
 	log     []modelMessage
 	dead    []modelLetter
-	groups  map[string]*modelGroup // that are there
-	known   map[string]string      // the last message that a group is known to have been given
+	groups  map[string]*modelGroup // those that exist
+	known   map[string]string      // the last message that is known to have been delivered to a group
 	retry   map[string]map[string]int64
 	trimmed int64
 
@@ -71,7 +71,7 @@ func (m *modelStream) of(id string) *modelMessage {
 	return nil
 }
 
-// compareIDs orders ids as Redis does.
+// compareIDs compares ids as Redis does.
 func compareIDs(a, b string) int {
 	parse := func(id string) (ms, n int) {
 		before, after, _ := strings.Cut(id, "-")
@@ -84,7 +84,7 @@ func compareIDs(a, b string) int {
 	return cmp.Or(cmp.Compare(ams, bms), cmp.Compare(an, bn))
 }
 
-// streamRun is one random life of a stream and of its model.
+// streamRun is one random run of operations on a stream and on its model.
 type streamRun struct {
 	s        *luatest.Store
 	name     string
@@ -94,7 +94,7 @@ type streamRun struct {
 }
 
 const (
-	// visible is the visibility timeout of all, hidden longer than that.
+	// visible is the visibility timeout of all messages, hidden a longer time.
 	visible = int64(time.Hour / time.Millisecond)
 	hidden  = 2 * time.Hour
 )
@@ -120,7 +120,7 @@ func (p *streamRun) of(group string) stream.GroupKeys {
 
 func (p *streamRun) dedupe(id string) string { return p.name + ":dedupe:" + id }
 
-// pass lets the scripts' time go by, sometimes to an instant or just before it.
+// pass advances the scripts' clock, sometimes exactly to a due time or just before one.
 func (p *streamRun) pass(t *rapid.T) {
 	var ends []int64
 	for _, d := range p.m.delayed {
@@ -186,7 +186,7 @@ func (p *streamRun) due(t *rapid.T) {
 	})
 	want := stream.DueOut{NextMS: -1}
 	for len(p.m.delayed) > 0 && p.m.delayed[0].due*1000 <= p.now {
-		p.m.log = append(p.m.log, modelMessage{text: p.m.delayed[0].text}) // its id is learned below
+		p.m.log = append(p.m.log, modelMessage{text: p.m.delayed[0].text}) // its id is set below
 		p.m.delayed = p.m.delayed[1:]
 		want.Added++
 	}
@@ -222,7 +222,7 @@ func (p *streamRun) open(t *rapid.T, group, from string) {
 		start = known
 	}
 	if start == "$" {
-		// Of a stream whose last messages were deleted Redis tells a later one.
+		// If the last messages of the stream were deleted, Redis replies with a later id.
 		require.GreaterOrEqual(t, compareIDs(got.Last, end), 0, "%s", p.story())
 		start = got.Last
 	} else if compareIDs(start, end) > 0 {
@@ -233,7 +233,7 @@ func (p *streamRun) open(t *rapid.T, group, from string) {
 	p.m.known[group] = start
 }
 
-// deliver is what the sidecars' readers do.
+// deliver reads new messages as the readers of sidecars do.
 func (p *streamRun) deliver(t *rapid.T, group, consumer string, count int64) {
 	g := p.m.groups[group]
 	if g == nil {
@@ -252,7 +252,7 @@ func (p *streamRun) deliver(t *rapid.T, group, consumer string, count int64) {
 	require.Empty(t, got, "%s", p.story())
 }
 
-// taking is one run of the script that claims, in the model.
+// taking is one run of ClaimScript in the model.
 type taking struct {
 	p        *streamRun
 	g        *modelGroup
@@ -335,7 +335,7 @@ func (p *streamRun) ack(t *rapid.T, group, id string) {
 	p.say("ack %s of %s", id, group)
 	want := false
 	if g := p.m.groups[group]; g != nil && g.pending[id] != nil {
-		// The embedded store does not count one that was deleted.
+		// The embedded store does not count a message that was deleted.
 		want = p.s.Name != "embedded" || p.m.of(id) != nil
 		delete(g.pending, id)
 	}
@@ -392,7 +392,7 @@ func (p *streamRun) held(group, consumer, id string) stream.HeldIn {
 	return stream.HeldIn{Keys: p.keys(), GroupKeys: p.of(group), Group: group, Consumer: consumer, ID: id}
 }
 
-// stateOf is what a consumer is told of a message.
+// stateOf returns the state of a message for a consumer.
 func (p *streamRun) stateOf(group, consumer, id string) (stream.State, *modelDelivery) {
 	g := p.m.groups[group]
 	switch {
@@ -417,7 +417,7 @@ func (p *streamRun) extend(t *rapid.T, group, consumer, id string) {
 	require.Equal(t, want, luatest.Call(t, p.s, stream.ExtendScript, p.now, p.held(group, consumer, id)), "%s", p.story())
 }
 
-// leave has Redis forget a pending message that was deleted, as XCLAIM does.
+// leave removes a pending message that was deleted, as XCLAIM does in Redis.
 func (p *streamRun) leave(group, id string) {
 	if p.m.of(id) == nil && p.s.Name != "embedded" {
 		delete(p.m.groups[group].pending, id)
@@ -438,7 +438,7 @@ func (p *streamRun) giveBack(t *rapid.T, group, consumer, id string, untouched b
 	require.Equal(t, want, got, "%s", p.story())
 }
 
-// disturb does what scripts do not: time that passes for Redis, and what others do to a stream.
+// disturb does what scripts do not: it lets messages become idle, and changes the stream as other clients would.
 func (p *streamRun) disturb(t *rapid.T, group, id string) {
 	ctx, k := context.Background(), p.keys()
 	g := p.m.groups[group]
@@ -478,7 +478,7 @@ func (p *streamRun) disturb(t *rapid.T, group, id string) {
 	}
 }
 
-// same compares all that Redis has with the model.
+// same requires that all keys in Redis equal the model.
 func (p *streamRun) same(t *rapid.T) {
 	ctx, k := context.Background(), p.keys()
 	var log []modelMessage
@@ -539,7 +539,7 @@ func (p *streamRun) clear(t *rapid.T) {
 	}
 }
 
-// anyID is the id of a message, whether or not it is there.
+// anyID draws the id of a message, which may not exist.
 func (p *streamRun) anyID(t *rapid.T, group string) string {
 	var ids []string
 	for _, m := range p.m.log {
@@ -603,7 +603,7 @@ func TestStreamEqualsTheModel(t *testing.T) {
 				groups: map[string]*modelGroup{}, known: map[string]string{}, retry: map[string]map[string]int64{}, dedupes: map[string]modelDedupe{},
 			}}
 			defer p.clear(rt)
-			// Mostly something is pending from the start.
+			// Most runs begin with a pending message.
 			p.open(rt, "g", "0-0")
 			for range rapid.IntRange(0, 6).Draw(rt, "messages") {
 				p.publish(rt, "first", "", 0)

@@ -15,7 +15,7 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/luatest"
 )
 
-// log is a stream that scripts run on, whose messages have the ids that a test gives them.
+// log is a stream for scripts; the test chooses the ids of its messages.
 type log struct {
 	*luatest.Store
 	stream.Keys
@@ -25,7 +25,7 @@ func newLog(s *luatest.Store, name string) *log {
 	return &log{s, stream.Keys{Log: s.Key(name + "log"), Dead: s.Key(name + "dead"), Groups: s.Key(name + "groups")}}
 }
 
-// add adds messages whose texts are their ids.
+// add adds messages; the text of each is its id.
 func (l *log) add(t require.TestingT, key string, ids ...string) {
 	for _, id := range ids {
 		require.NoError(t, l.Client.XAdd(ctx, &redis.XAddArgs{Stream: key, ID: id, Values: []any{"m", id}}).Err())
@@ -46,14 +46,14 @@ func (l *log) group(t require.TestingT, group, from string) {
 	require.NoError(t, l.Client.XGroupCreateMkStream(ctx, l.Log, group, from).Err())
 }
 
-// read has a consumer given n messages.
+// read delivers n messages to a consumer.
 func (l *log) read(t require.TestingT, group, consumer string, n int64) {
 	got, err := l.Client.XReadGroup(ctx, &redis.XReadGroupArgs{Group: group, Consumer: consumer, Streams: []string{l.Log, ">"}, Count: n, Block: -1}).Result()
 	require.NoError(t, err)
 	require.Len(t, got[0].Messages, int(n))
 }
 
-// ids are those of a log or of dead letters, in their order.
+// ids returns the ids of a log or of dead letters, in their order.
 func (l *log) ids(t require.TestingT, key string) []string {
 	all, err := l.Client.XRange(ctx, key, "-", "+").Result()
 	require.NoError(t, err)
@@ -64,13 +64,13 @@ func (l *log) ids(t require.TestingT, key string) []string {
 	return ids
 }
 
-// stands is a group as its script counts it, at 1,000 s after the epoch of ids.
+// stands returns the counts of a group by GroupScript, 1,000 s after the epoch of ids.
 func (l *log) stands(t require.TestingT, group string) stream.GroupOut {
 	return luatest.Call(t, l.Store, stream.GroupScript, 1000_000_000, stream.GroupIn{Keys: l.Keys, GroupKeys: stream.GroupKeys{Retry: l.Key("retry"), Lanes: l.Key("lanes"), Parked: l.Key("parked"), Laned: l.Key("laned")}, Group: group})
 }
 
-func TestWhatAStreamAndAGroupHaveIsCounted(t *testing.T)         { luatest.EachStore(t, counts) }
-func TestTopologyWhatAStreamAndAGroupHaveIsCounted(t *testing.T) { luatest.EachStore(t, counts) }
+func TestMessagesOfAStreamAndItsGroupsAreCounted(t *testing.T)         { luatest.EachStore(t, counts) }
+func TestTopologyMessagesOfAStreamAndItsGroupsAreCounted(t *testing.T) { luatest.EachStore(t, counts) }
 
 func counts(t *testing.T, s *luatest.Store) {
 	l := newLog(s, "")
@@ -79,7 +79,7 @@ func counts(t *testing.T, s *luatest.Store) {
 		slices.Sort(out.Names)
 		return out
 	}
-	for range 2 { // in both forms
+	for range 2 { // for one item and for many
 		require.Equal(t, stream.LookOut{Names: []string{}}, look())
 		require.Equal(t, stream.GroupOut{}, l.stands(t, "g"))
 	}
@@ -112,7 +112,7 @@ func counts(t *testing.T, s *luatest.Store) {
 func TestALagIsCountedWhereRedisDoesNotKnowIt(t *testing.T)         { luatest.EachStore(t, lags) }
 func TestTopologyALagIsCountedWhereRedisDoesNotKnowIt(t *testing.T) { luatest.EachStore(t, lags) }
 
-// A message that was deleted behind the last one that was delivered has Redis not know.
+// Redis does not know the lag if a message after the last delivered one was deleted.
 func lags(t *testing.T, s *luatest.Store) {
 	for name, test := range map[string]struct {
 		behind, bytes int
@@ -131,7 +131,7 @@ func lags(t *testing.T, s *luatest.Store) {
 			l.group(t, "g", "0-0")
 			l.read(t, "g", "a", 2)
 			_, err := s.Client.Pipelined(ctx, func(p redis.Pipeliner) error {
-				p.XDel(ctx, l.Log, "1-3") // what follows it, with it, is a gap
+				p.XDel(ctx, l.Log, "1-3") // a gap in what was not delivered
 				for i := range test.behind {
 					p.XAdd(ctx, &redis.XAddArgs{Stream: l.Log, ID: fmt.Sprintf("2-%d", i), Values: []any{"m", strings.Repeat("x", test.bytes)}})
 				}
@@ -171,7 +171,7 @@ func consumers(t *testing.T, s *luatest.Store) {
 		rows := luatest.Call(t, s, stream.GroupsScript, 0, l.Keys).Rows
 		for i := range rows {
 			require.GreaterOrEqual(t, rows[i].IdleMS, int64(0))
-			rows[i].IdleMS = 0 // by the real clock
+			rows[i].IdleMS = 0 // it depends on the real clock
 		}
 		slices.SortFunc(rows, func(a, b stream.ConsumerRow) int {
 			return strings.Compare(a.Group+"/"+a.Consumer, b.Group+"/"+b.Consumer)
@@ -192,8 +192,8 @@ func consumers(t *testing.T, s *luatest.Store) {
 	}
 }
 
-func TestConsumersThatAreIdleAndHaveNothingAreRemoved(t *testing.T) { luatest.EachStore(t, reaps) }
-func TestTopologyConsumersThatAreIdleAndHaveNothingAreRemoved(t *testing.T) {
+func TestIdleConsumersWithoutMessagesAreRemoved(t *testing.T) { luatest.EachStore(t, reaps) }
+func TestTopologyIdleConsumersWithoutMessagesAreRemoved(t *testing.T) {
 	luatest.EachStore(t, reaps)
 }
 
@@ -205,7 +205,7 @@ func reaps(t *testing.T, s *luatest.Store) {
 	require.Zero(t, reap("g", 0), "there is no stream")
 	l.group(t, "g", "0-0")
 	l.group(t, "h", "0-0")
-	for i := range 50 { // a pod that comes under another name each time, and leaves a message every tenth
+	for i := range 50 { // a pod with a new name each time; every tenth keeps a pending message
 		l.add(t, l.Log, fmt.Sprintf("1-%d", i+1))
 		l.read(t, "g", fmt.Sprint("pod-", i), 1)
 		l.read(t, "h", fmt.Sprint("pod-", i), 1)
@@ -247,7 +247,7 @@ func deadPages(t *testing.T, s *luatest.Store) {
 	for i := 1; i <= 20; i++ {
 		all = append(all, fmt.Sprintf("%d-0", i))
 	}
-	l.bury(t, "0123456", all...) // 10 bytes each, with their reason
+	l.bury(t, "0123456", all...) // each has 10 bytes with its reason
 	require.Equal(t, stream.DeadOut{More: true, Letters: []stream.Letter{
 		{ID: "1-0", MessageID: "1-1", Group: "g", Attempts: 5, Reason: "why", Message: "0123456"},
 	}}, luatest.Call(t, s, stream.DeadScript, 0, stream.DeadIn{Keys: l.Keys, Count: 1, Bytes: 1000}))
@@ -300,22 +300,22 @@ func redrives(t *testing.T, s *luatest.Store) {
 	require.Equal(t, []string{"two", "one", "two", "two", "two", "two"}, texts, "in the order of ids, then the oldest first")
 }
 
-// A random life of a log and of its dead letters, and of lists that are trimmed alike.
-func TestTrimmingDeletesExactlyWhatIsSaid(t *testing.T)         { luatest.EachStore(t, trims) }
-func TestTopologyTrimmingDeletesExactlyWhatIsSaid(t *testing.T) { luatest.EachStore(t, trims) }
+// Trims a log, its dead letters and lists of their ids at random, and compares them.
+func TestTrimDeletesExactlyWhatItSelects(t *testing.T)         { luatest.EachStore(t, trims) }
+func TestTopologyTrimDeletesExactlyWhatItSelects(t *testing.T) { luatest.EachStore(t, trims) }
 
 func trims(t *testing.T, s *luatest.Store) {
 	rounds := 0
 	rapid.Check(t, func(t *rapid.T) {
 		rounds++
 		l := newLog(s, fmt.Sprint(rounds, "-"))
-		want := map[bool][]string{false: {}, true: {}} // by whether they are dead
+		want := map[bool][]string{false: {}, true: {}} // ids of the dead letters (true) and of the log (false)
 		ms := int64(1)
 		t.Repeat(map[string]func(*rapid.T){
 			"add": func(t *rapid.T) {
 				dead := rapid.Bool().Draw(t, "dead")
 				key := map[bool]string{false: l.Log, true: l.Dead}[dead]
-				for range rapid.IntRange(1, 150).Draw(t, "n") { // a node of Redis has 100
+				for range rapid.IntRange(1, 150).Draw(t, "n") { // Redis keeps 100 entries in one node of a stream
 					ms += rapid.Int64Range(1, 3).Draw(t, "later")
 					id := fmt.Sprintf("%d-%d", ms, rapid.IntRange(0, 2).Draw(t, "serial"))
 					l.add(t, key, id)

@@ -30,7 +30,7 @@ func (p *streamRun) claiming(count, most int64, after string) stream.ClaimIn {
 	}
 }
 
-// filled has messages that were all delivered to one consumer, and are idle.
+// filled makes n messages that were all delivered to one consumer, and are idle.
 func filled(t *testing.T, s *luatest.Store, name, text string, n int) *streamRun {
 	p := aRun(s, name)
 	for range n {
@@ -43,8 +43,8 @@ func filled(t *testing.T, s *luatest.Store, name, text string, n int) *streamRun
 	return p
 }
 
-// One look finds at most 100, and the looks after it find all others, whether there is room or not.
-func TestALookAtManyPendingMessagesGoesOn(t *testing.T) {
+// One run of ClaimScript finds at most 100 messages, and the runs after it find all others, with or without capacity.
+func TestClaimsContinueThroughManyPendingMessages(t *testing.T) {
 	t.Parallel()
 	luatest.EachStore(t, func(t *testing.T, s *luatest.Store) {
 		p := filled(t, s, "room", "m", 250)
@@ -58,7 +58,7 @@ func TestALookAtManyPendingMessagesGoesOn(t *testing.T) {
 		require.Equal(t, []int{250, 3}, []int{claimed, looks})
 
 		p = filled(t, s, "none", "m", 250)
-		// The last one has had its attempts.
+		// The last message has had its last attempt.
 		all := s.Pending(t, p.keys().Log, "g")
 		last := all[len(all)-1].ID
 		require.NoError(t, s.Client.Do(t.Context(), "XCLAIM", p.keys().Log, "g", "you", 0, last,
@@ -100,8 +100,8 @@ func TestAnswersAndRunsAreBoundedInBytes(t *testing.T) {
 	})
 }
 
-// A delayed message trims its stream when it is added, as others do.
-func TestAStreamKeepsAboutItsLength(t *testing.T) {
+// A delayed message trims its stream when it is added, as any other message does.
+func TestAStreamIsTrimmedToAboutMaxLen(t *testing.T) {
 	t.Parallel()
 	luatest.EachStore(t, func(t *testing.T, s *luatest.Store) {
 		for name, delay := range map[string]int64{"at once": 0, "delayed": 1} {
@@ -124,7 +124,7 @@ func TestAStreamKeepsAboutItsLength(t *testing.T) {
 	})
 }
 
-// A key of another type fails a script before it has written anything.
+// A key of another type makes a script fail before it writes anything.
 func TestAKeyOfAnotherTypeFailsBeforeAnythingIsWritten(t *testing.T) {
 	t.Parallel()
 	luatest.EachStore(t, func(t *testing.T, s *luatest.Store) {
@@ -189,7 +189,7 @@ func (p *streamRun) raw(t *testing.T, keys []string) (all []string) {
 	return all
 }
 
-// pending is the id of the first message that is pending.
+// pending returns the id of the first pending message.
 func (p *streamRun) pending(t *testing.T) string {
 	return p.s.Pending(t, p.keys().Log, "g")[0].ID
 }

@@ -2,7 +2,7 @@ package stream
 
 import "github.com/coxswain-sidecar/coxswain/internal/lua"
 
-// LookScript counts what a stream has, and names its groups.
+// LookScript counts the messages of a stream, and lists the names of its groups.
 var LookScript = lua.Define[LookIn, LookOut](files, lua.Source{Name: "stream_look", Idempotent: true})
 
 // LookIn is one stream.
@@ -13,12 +13,12 @@ type LookIn struct {
 
 // LookOut has its counts.
 type LookOut struct {
-	Log                            bool // there is one, empty or not
+	Log                            bool // the log exists, empty or not
 	Length, Delayed, Dead, Trimmed int64
-	Names                          []string // of the groups, in no order
+	Names                          []string // of the groups, in no particular order
 }
 
-// GroupScript counts what a group has.
+// GroupScript counts the messages of a group.
 var GroupScript = lua.Define[GroupIn, GroupOut](files, lua.Source{Name: "stream_group", Idempotent: true})
 
 // GroupIn is one group.
@@ -31,23 +31,23 @@ type GroupIn struct {
 // GroupOut has its counts.
 type GroupOut struct {
 	Found     bool
-	Lag       int64 // -1 = not known
-	Least     int64 // what lag is at least; the same where it is known
+	Lag       int64 // messages that were not delivered to the group; -1 = not known
+	Least     int64 // a lower bound of Lag; equal to it if it is known
 	Pending   int64
 	Retrying  int64
 	Parked    int64
 	Consumers int64
-	OldestMS  int64 // since the oldest pending message was added; 0 = there is none
+	OldestMS  int64 // milliseconds since the oldest pending message was added; 0 = there is none
 	Last      string
 }
 
 // GroupsScript lists the consumers of all groups of a stream.
 var GroupsScript = lua.Define[Keys, GroupsOut](files, lua.Source{Name: "stream_groups", Idempotent: true})
 
-// GroupsOut has a row for each consumer, and one with an empty consumer for each group.
+// GroupsOut has a row for each consumer, and a row with an empty Consumer for each group.
 type GroupsOut struct{ Rows []ConsumerRow }
 
-// ConsumerRow is one consumer, or a group.
+// ConsumerRow is one consumer or one group.
 type ConsumerRow struct {
 	Group, Consumer string
 	Pending, IdleMS int64
@@ -59,18 +59,18 @@ var ReadScript = lua.Define[ReadIn, ReadOut](files, lua.Source{Name: "stream_rea
 // ReadIn is one page.
 type ReadIn struct {
 	Keys
-	After  string // the id of the last one before; empty = from the first
-	Newest bool   // from behind the newest message on, whatever After is
+	After  string // the id of the last message of the page before; empty = from the first
+	Newest bool   // begin after the newest message, and ignore After
 	Count  int64
-	// Bytes are how many the messages of the page have together at most; the first comes
-	// whatever it has.
+	// Bytes is the most bytes of the page's messages together. A page has at least one message,
+	// whatever its size.
 	Bytes int64
 }
 
 // ReadOut is one page.
 type ReadOut struct {
-	Last     string // for After of the next page
-	More     bool   // others follow
+	Last     string // After of the next page
+	More     bool   // more messages follow
 	Messages []Read
 }
 
@@ -86,16 +86,16 @@ var DeadScript = lua.Define[DeadIn, DeadOut](files, lua.Source{Name: "stream_dea
 // DeadIn is one page.
 type DeadIn struct {
 	Keys
-	After string // the id of the last one before; empty = from the first
+	After string // the id of the last letter of the page before; empty = from the first
 	Count int64
-	// Bytes are how many the messages of the page have together at most; the first comes
-	// whatever it has.
+	// Bytes is the most bytes of the page's messages and reasons together. A page has at least
+	// one letter, whatever its size.
 	Bytes int64
 }
 
 // DeadOut is one page.
 type DeadOut struct {
-	More    bool // others follow
+	More    bool // more letters follow
 	Letters []Letter
 }
 
@@ -109,38 +109,38 @@ type Letter struct {
 // RedriveScript moves dead letters to the end of their stream, all in one run.
 var RedriveScript = lua.Define[RedriveIn, RedriveOut](files, lua.Source{Name: "stream_redrive", StoresReply: true})
 
-// RedriveIn names dead letters, of which those that are not there are passed over, or says
-// how many of the oldest.
+// RedriveIn names dead letters by IDs, of which those that do not exist are ignored, or gives the
+// number of the oldest as Count.
 type RedriveIn struct {
 	Keys
 	IDs   []string
-	Count int64 // 0 = those of IDs
+	Count int64 // 0 = use IDs
 }
 
-// RedriveOut counts those that were moved, and those that are left.
+// RedriveOut counts the dead letters that were moved, and those that are left.
 type RedriveOut struct{ Redriven, Left int64 }
 
 // TrimScript deletes messages of a stream, or its dead letters.
 var TrimScript = lua.Define[TrimIn, TrimOut](files, lua.Source{Name: "stream_trim", Idempotent: true})
 
-// TrimIn says what is deleted, in one of three ways.
+// TrimIn selects what is deleted, in one of three ways.
 type TrimIn struct {
 	Keys
-	Dead    bool     // of the dead letters
-	MaxLen  int64    // all but the newest so many; -1 = not by this
-	OlderMS int64    // those that were added longer ago, by the server's clock; -1 = not by this
-	IDs     []string // these; empty = not by this
+	Dead    bool     // delete dead letters instead of messages
+	MaxLen  int64    // delete all but this many of the newest; -1 = not used
+	OlderMS int64    // delete those that were added longer ago, by the Redis server's clock; -1 = not used
+	IDs     []string // delete these; empty = not used
 }
 
-// TrimOut counts what was deleted, and what is left.
+// TrimOut counts the messages that were deleted, and those that are left.
 type TrimOut struct{ Deleted, Left int64 }
 
-// ReapScript removes consumers that have no messages and have done nothing for a while.
+// ReapScript removes the consumers of a group that have no pending messages and are idle.
 var ReapScript = lua.Define[ReapIn, int64](files, lua.Source{Name: "stream_reap", Returns: []string{"reaped"}, Idempotent: true})
 
 // ReapIn is one group.
 type ReapIn struct {
 	Keys
 	Group  string
-	IdleMS int64 // how long they have done nothing
+	IdleMS int64 // how long a consumer must have been idle
 }

@@ -12,25 +12,26 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
 )
 
-// deliver sends what was read to who has capacity: first to fetches that wait, then to
-// subscriptions, which take turns. What nobody can take is given back.
+// deliver sends the messages that were read to users with capacity: first to fetches that wait,
+// then to subscriptions, which take turns. It gives back messages that no user could take in time.
 func (g *group) deliver() {
-	g.giving.Lock()
-	defer g.giving.Unlock()
+	g.sending.Lock()
+	defer g.sending.Unlock()
 	for g.deliverOne() {
 	}
-	for i, o := range g.told {
+	for i, o := range g.toFlush {
 		o.Flush()
-		g.told[i] = nil
+		g.toFlush[i] = nil
 	}
-	g.told = g.told[:0]
+	g.toFlush = g.toFlush[:0]
 	g.mu.Lock()
 	ids := g.unwanted()
 	g.mu.Unlock()
 	g.d.giveBackUnseen(g.groupName, ids)
 }
 
-// deliverOne delivers the first message. False = there is none, or nobody to take it.
+// deliverOne delivers the first message. It returns false if there is no message, or no user with
+// capacity for it.
 func (g *group) deliverOne() bool {
 	g.mu.Lock()
 	switch {
@@ -71,19 +72,20 @@ func (g *group) deliverOne() bool {
 	return true
 }
 
-// send sends a message to a subscription. What it did not take is the first again.
+// send sends a message to a subscription. If the connection does not accept it, the message is put
+// back in front of those that are to be sent.
 func (g *group) send(m *message, f *flight, sent api.StreamMessage) {
 	u := f.to
-	told := coord.ToldGone
-	// Before it is sent: an acknowledgement may come at once.
-	had := f.lease == nil || g.d.bind(f.lease, m.at)
-	if had {
-		told = u.session.Outlet.Notify(api.StreamMessageEvent.Spec, sent)
-		if !slices.Contains(g.told, u.session.Outlet) {
-			g.told = append(g.told, u.session.Outlet)
+	outcome := coord.ToldGone
+	// The lease is bound before the message is sent, since the acknowledgement may come at once.
+	bound := f.lease == nil || g.d.bind(f.lease, m.at)
+	if bound {
+		outcome = u.session.Outlet.Notify(api.StreamMessageEvent.Spec, sent)
+		if !slices.Contains(g.toFlush, u.session.Outlet) {
+			g.toFlush = append(g.toFlush, u.session.Outlet)
 		}
 	}
-	if told == coord.ToldSent {
+	if outcome == coord.ToldSent {
 		g.d.delivered(m)
 		return
 	}
@@ -92,27 +94,27 @@ func (g *group) send(m *message, f *flight, sent api.StreamMessage) {
 	if mine {
 		g.landed(m.id, f)
 	}
-	u.full, u.gone = told == coord.ToldFull, told == coord.ToldGone
+	u.full, u.gone = outcome == coord.ToldFull, outcome == coord.ToldGone
 	if f.lease != nil {
-		// Else its connection has closed since then, and gives it back.
-		mine = !had || g.d.Leases.Forget(f.lease.ID) == f.lease
+		// If Forget does not return the lease, the connection has closed meanwhile and gives it back.
+		mine = !bound || g.d.Leases.Forget(f.lease.ID) == f.lease
 	}
 	if mine {
 		g.unsent = append([]*message{m}, g.unsent...)
 		g.bytes += int64(len(m.text))
 	}
 	g.mu.Unlock()
-	if told == coord.ToldFull {
+	if outcome == coord.ToldFull {
 		u.session.Outlet.WhenRoom(func() {
 			g.mu.Lock()
 			u.full = false
-			g.kick()
+			g.wake()
 			g.mu.Unlock()
 		})
 	}
 }
 
-// next is the subscription whose turn it is, nil if none has capacity. It needs mu.
+// next returns the subscription whose turn it is, nil if none has capacity. It needs mu.
 func (g *group) next() *subscription {
 	for range g.subs {
 		g.turn = (g.turn + 1) % len(g.subs)
@@ -123,7 +125,7 @@ func (g *group) next() *subscription {
 	return nil
 }
 
-// forget drops the first messages that are to be sent. It needs mu.
+// forget drops the first n messages that are to be sent. It needs mu.
 func (g *group) forget(n int) {
 	for _, m := range g.unsent[:n] {
 		g.bytes -= int64(len(m.text))
@@ -135,8 +137,8 @@ func (g *group) forget(n int) {
 	}
 }
 
-// unwanted takes the messages that are given back: those that nobody here can take, once they
-// have waited for somebody. It needs mu.
+// unwanted removes and returns the messages that are to be given back: all that are to be sent,
+// if keptUntil has passed. It needs mu.
 func (g *group) unwanted() (ids []string) {
 	until, waiting := g.keptUntil()
 	if !waiting || time.Now().Before(until) {
@@ -149,7 +151,8 @@ func (g *group) unwanted() (ids []string) {
 	return ids
 }
 
-// keptUntil is until when the messages that wait are kept. It needs mu.
+// keptUntil returns until when the messages that are to be sent are kept here before they are given
+// back; waiting is false if there are none. It needs mu.
 func (g *group) keptUntil() (until time.Time, waiting bool) {
 	if len(g.unsent) == 0 {
 		return time.Time{}, false
@@ -160,7 +163,7 @@ func (g *group) keptUntil() (until time.Time, waiting bool) {
 		if !u.gone {
 			users++
 		}
-		if u.full { // it takes them when its client has read what it has
+		if u.full { // the subscription takes more when its client has read what it was sent
 			keep = g.settings.visibility / 3
 		}
 	}
@@ -170,7 +173,7 @@ func (g *group) keptUntil() (until time.Time, waiting bool) {
 	return g.unsent[0].at.Add(keep), true
 }
 
-// wire is a message as clients are told of it.
+// wire converts a message to the form that clients are sent.
 func (d *delivery) wire(n groupName, m *message) (api.StreamMessage, error) {
 	e, err := unpack(m.text)
 	return api.StreamMessage{
@@ -179,26 +182,26 @@ func (d *delivery) wire(n groupName, m *message) (api.StreamMessage, error) {
 	}, err
 }
 
-// bury moves an entry to the dead letters that no publisher of the fleet has written.
+// bury moves an entry that no sidecar wrote to the dead letters.
 func (d *delivery) bury(n groupName, m *message, why error) {
 	d.inBackground(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), scriptTime)
 		defer cancel()
 		out, err := lua.Run(ctx, d.Runner, NackScript, NackIn{
 			Keys: d.keys.streamKeys(n.stream), GroupKeys: d.keys.groupKeys(n.stream, n.group), Group: n.group, ID: m.id,
-			Dead: true, Reason: "no message of a sidecar",
+			Dead: true, Reason: "not written by a sidecar",
 		}, lua.StoredReply{})
 		if out.Value.Dead {
 			d.Telemetry.StreamMessages(ctx, "dead", 1)
 		}
 		d.foreign.Do(func() {
-			d.Log.Warn("an entry of a stream is no message of a sidecar; it is not delivered, nor are others of its kind, of which no line is written",
+			d.Log.Warn("a sidecar did not write this entry of a stream; it is a dead letter, and so are others like it, which are not logged",
 				"stream", n.stream, "id", m.id, "err", errors.Join(why, err))
 		})
 	})
 }
 
-// delivered counts a message that was sent.
+// delivered counts a message that was sent to a client.
 func (d *delivery) delivered(m *message) {
 	outcome := "delivered"
 	if m.attempt > 1 {
@@ -207,14 +210,15 @@ func (d *delivery) delivered(m *message) {
 	d.Telemetry.StreamMessages(context.Background(), outcome, 1)
 }
 
-// leaseOf is the lease of a delivery that is bound to a session, of a group whose leases have
-// that name.
+// leaseOf returns the lease of a delivery that is bound to a session. name is the name of the
+// group's leases, id the message's.
 func (d *delivery) leaseOf(name, id string, to *coord.Session, ttl time.Duration) *lease.Lease {
 	return &lease.Lease{ID: lease.ID{Noun: noun, Name: name, Token: id}, TTL: ttl, Session: to, Kind: d}
 }
 
-// bind has a session hold a delivery. Who has it still, since its renewal came too late, is
-// told that it has lost it. False = the session has ended.
+// bind makes a session hold a delivery. If another session of this sidecar still holds an earlier
+// delivery of the message, which was renewed too late, that session is notified of its loss. bind
+// returns false if the session has ended.
 func (d *delivery) bind(x *lease.Lease, at time.Time) bool {
 	d.Leases.Lose(d.Leases.Find(x.ID), lease.ReasonExpired)
 	return d.Leases.Bind(x, at)

@@ -10,7 +10,7 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
 )
 
-// message names one that was delivered.
+// messageName names a message that was delivered to a group.
 type messageName struct {
 	groupName
 	id string
@@ -20,7 +20,8 @@ func (m messageName) lease() lease.ID {
 	return lease.ID{Noun: noun, Name: m.groupName.lease(), Token: m.id}
 }
 
-// settled tells the loop of a group, if there is one here, that a delivery has ended.
+// settled ends the flight of a message whose delivery has ended, and returns its group, nil if this
+// sidecar takes no part in it.
 func (d *delivery) settled(m messageName) *group {
 	g := d.find(m.groupName)
 	if g != nil {
@@ -29,8 +30,8 @@ func (d *delivery) settled(m messageName) *group {
 	return g
 }
 
-// Ack ends the delivery of a message that was dealt with, in whatever session. It runs on
-// its own time.
+// Ack ends the delivery of a message that was processed, whichever session holds it. The end of the
+// call's connection does not end it.
 func (d *delivery) Ack(ctx context.Context, c coord.Caller, p *api.StreamMessageParams) (api.StreamAckResult, error) {
 	return d.acks.Run(ctx, c, p)
 }
@@ -43,7 +44,7 @@ func (d *delivery) acking() lease.Giving[api.StreamMessageParams, AckIn, bool, a
 			if err := checkID(p.ID); err != nil {
 				return lease.ID{}, coord.Question[AckIn]{}, err
 			}
-			if g := d.find(k.groupName); g != nil { // it has the names already
+			if g := d.find(k.groupName); g != nil { // the group has made the names already
 				return lease.ID{Noun: noun, Name: g.leases, Token: p.ID}, coord.Question[AckIn]{In: g.ack(p.ID)}, nil
 			}
 			return k.lease(), coord.Question[AckIn]{In: d.ack(k.groupName, p.ID)}, nil
@@ -66,9 +67,9 @@ func (g *group) ack(id string) AckIn {
 	return AckIn{Keys: g.keys, GroupKeys: g.own, Group: g.group, ID: id}
 }
 
-// Nack ends the delivery of a message that was not dealt with, as Ack does: it is delivered
-// again after a delay, or is a dead letter. Where this sidecar takes no part in the group, the
-// number of its deliveries is not known here, and does not make it a dead letter.
+// Nack ends the delivery of a message that was not processed, as Ack does: the message is delivered
+// again after a delay, or is moved to the dead letters. If this sidecar takes no part in the group,
+// it does not know max_deliveries, which then does not make the message a dead letter.
 func (d *delivery) Nack(ctx context.Context, c coord.Caller, p *api.StreamNackParams) (api.StreamNackResult, error) {
 	return d.nacks.Run(ctx, c, p)
 }
@@ -107,7 +108,7 @@ func (d *delivery) nacking() lease.Giving[api.StreamNackParams, NackIn, NackOut,
 	}
 }
 
-// Extend starts the visibility timeout of a message again, in whatever session.
+// Extend starts the visibility timeout of a message again, whichever session holds it.
 func (d *delivery) Extend(ctx context.Context, c coord.Caller, p *api.StreamMessageParams) (api.StreamExtendResult, error) {
 	r, err := d.extends.Run(ctx, c, p)
 	if err == nil && r.Extended {
@@ -145,7 +146,7 @@ func (d *delivery) extending() lease.Renewing[api.StreamMessageParams, HeldIn, S
 	}
 }
 
-// visibilityOf is for how long a message is extended here.
+// visibilityOf returns the time by which a message is extended.
 func (d *delivery) visibilityOf(m messageName) time.Duration {
 	if ttl := d.Leases.TTLOf(m.lease()); ttl > 0 {
 		return ttl
@@ -153,5 +154,5 @@ func (d *delivery) visibilityOf(m messageName) time.Duration {
 	if g := d.find(m.groupName); g != nil {
 		return g.settingsNow().visibility
 	}
-	return 0 // it is not known here, and nothing here goes by it
+	return 0 // this sidecar does not know the timeout, and does not need it
 }

@@ -12,24 +12,25 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
 )
 
-// countEvery is about how often a sidecar counts what each of its groups has: counting passes
-// over all groups and consumers of a stream, and all pods of a group do it.
+// countEvery is about how often a sidecar counts the messages of each of its groups. It is long,
+// since counting passes over all groups and consumers of a stream, and all pods of a group do it.
 const countEvery = 15 * time.Second
 
-// Standing is what the groups of a sidecar have, as it was last counted.
+// Standing has the counts of messages of a sidecar's groups, as of the last count.
 type Standing struct {
-	// Lag is how many messages they were not given, of all groups together. Where Redis does
-	// not know it and there are too many to be counted, it is how many there are at least.
+	// Lag is the number of messages that were not delivered, of all groups together. If Redis
+	// does not know it and there are too many to be counted, it is a lower bound.
 	Lag int64
-	// Pending is how many they were given and have not acknowledged, of all groups together.
+	// Pending is the number of messages that were delivered and not acknowledged, of all groups
+	// together.
 	Pending int64
-	// Oldest is the time since the oldest of those was published, of all groups the longest;
-	// 0 = none is pending.
+	// Oldest is the time since the oldest pending message was published, the longest of all
+	// groups; 0 = none is pending.
 	Oldest time.Duration
 }
 
-// Standing sums up what was counted of the groups that this sidecar takes part in now. It asks
-// nobody, and does not block.
+// Standing sums up the last counts of the groups that this sidecar takes part in now. It does not
+// ask Redis, and does not block.
 func (s *Streams) Standing() Standing {
 	d := s.delivery
 	d.mu.Lock()
@@ -46,8 +47,8 @@ func (s *Streams) Standing() Standing {
 	return sum
 }
 
-// count counts what the group has, about every countEvery. If that fails, the counts of before are
-// kept: during an outage of Redis they are the best that is known.
+// count counts the messages of the group, about every countEvery. If that fails, the earlier counts
+// are kept: during an outage of Redis no better ones are known.
 func (g *group) count(ctx context.Context) {
 	if time.Now().Before(g.countAt) {
 		return

@@ -17,8 +17,8 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/telemetry"
 )
 
-// Sums are over the groups that are here, and end with the part that the sidecar has in them.
-func TestWhatTheGroupsOfASidecarHaveIsCounted(t *testing.T) {
+// The sums are over the groups that the sidecar takes part in, and a group is not counted after that.
+func TestMessagesOfASidecarsGroupsAreCounted(t *testing.T) {
 	onStores(t, func(t *testing.T, f *fleet) {
 		s := f.sidecar()
 		require.Zero(t, s.Streams.Standing())
@@ -43,7 +43,7 @@ func TestWhatTheGroupsOfASidecarHaveIsCounted(t *testing.T) {
 	})
 }
 
-// outcomes are the counts of coxswain.stream.messages.
+// outcomes returns the counts of coxswain.stream.messages.
 func outcomes(t *testing.T, reader sdkmetric.Reader) map[string]int64 {
 	t.Helper()
 	var all metricdata.ResourceMetrics
@@ -63,7 +63,7 @@ func outcomes(t *testing.T, reader sdkmetric.Reader) map[string]int64 {
 	return counts
 }
 
-// A message counts once, when it is accepted: not for a repeated call, nor for a duplicate.
+// A message is counted once, when it is accepted: a repeated call or a duplicate is not counted.
 func TestPublishedMessagesAreCountedOnce(t *testing.T) {
 	t.Parallel()
 	reader := sdkmetric.NewManualReader()

@@ -12,8 +12,8 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
 )
 
-// Stats counts what a stream and its groups have. A stream that nobody used is empty, and a
-// group that is not there is left out.
+// Stats counts the messages of a stream and of its groups. A stream that does not exist has counts
+// of 0, and a group that does not exist is left out.
 func (s *Streams) Stats(ctx context.Context, _ coord.Caller, p *api.StreamStatsParams) (api.StreamStatsResult, error) {
 	keys := s.keys.streamKeys(p.Stream)
 	out, err := lua.Run(ctx, s.Runner, LookScript, LookIn{Keys: keys, Due: s.keys.delayedKeys(p.Stream).Due}, lua.StoredReply{})
@@ -32,13 +32,13 @@ func (s *Streams) Stats(ctx context.Context, _ coord.Caller, p *api.StreamStatsP
 	return r, nil
 }
 
-// groupsOf are groups of a stream.
+// groupsOf names groups of a stream.
 type groupsOf struct {
 	stream string
 	names  []string
 }
 
-// counted counts what groups of some streams have. A group that is not there is left out.
+// counted counts the messages of groups of some streams. A group that does not exist is left out.
 func (s *Streams) counted(ctx context.Context, of []groupsOf) ([][]api.StreamGroup, error) {
 	var ins []GroupIn
 	for _, o := range of {
@@ -66,10 +66,10 @@ func (s *Streams) counted(ctx context.Context, of []groupsOf) ([][]api.StreamGro
 	return all, nil
 }
 
-// listedGroups is how many groups a list has of each stream.
+// listedGroups is the most groups that a list has of each stream.
 const listedGroups = 8
 
-// List lists the streams that there are, as coord.Listing does.
+// List lists the streams, as coord.Listing does.
 func (s *Streams) List(ctx context.Context, _ coord.Caller, p *api.StreamListParams) (r api.StreamListResult, err error) {
 	r.Streams, r.Cursor, err = s.listing(p.State).Page(ctx, p.Cursor, p.Count)
 	return r, err
@@ -85,7 +85,7 @@ func (s *Streams) listing(state string) coord.Listing[api.StreamListed] {
 				return LookIn{Keys: s.keys.streamKeys(stream), Due: s.keys.delayedKeys(stream).Due}, ok
 			}, func(key string, v LookOut) (api.StreamListed, bool) {
 				stream, due, _ := s.found(key)
-				if due == v.Log { // a stream that has both keys is listed by its log alone
+				if due == v.Log { // a stream that has both keys is listed once, by its log
 					return api.StreamListed{}, false
 				}
 				of = append(of, groupsOf{stream, v.Names})
@@ -110,8 +110,8 @@ func (s *Streams) listing(state string) coord.Listing[api.StreamListed] {
 	}
 }
 
-// found is the stream that a key is of, if streams are found by such keys, and whether it is
-// the key of its messages that are not due.
+// found returns the stream of a key that the pattern foundBy matched; due reports whether the key
+// is that of the messages that are not due. ok is false for any other key.
 func (s *Streams) found(key string) (stream string, due, ok bool) {
 	if stream, ok = s.keys.NameOf(key, kindLog); ok {
 		return stream, false, true
@@ -120,8 +120,8 @@ func (s *Streams) found(key string) (stream string, due, ok bool) {
 	return stream, true, ok
 }
 
-// behind counts the messages that a group has not been given or has not acknowledged. A lag that is not known counts as very
-// many.
+// behind counts the messages that were not delivered to a group or that it has not acknowledged. An unknown lag counts
+// as api.MaxInt.
 func behind(g api.StreamGroup) int64 {
 	if g.Lag < 0 {
 		return api.MaxInt
@@ -129,7 +129,8 @@ func behind(g api.StreamGroup) int64 {
 	return g.Lag + g.Pending + g.Parked
 }
 
-// chosen reports whether a stream belongs into a list by this state. Its first group is the one that is behind most.
+// chosen reports whether a list that is filtered by this state has the stream. r.Groups begins with the group that is
+// furthest behind.
 func chosen(state string, r api.StreamListed) bool {
 	switch state {
 	case api.StreamBehind:
@@ -148,7 +149,7 @@ func (s *Streams) ListGroups(ctx context.Context, _ coord.Caller, p *api.StreamP
 		return api.StreamGroupsResult{}, coord.Failed("stream "+p.Stream+": groups", err)
 	}
 	rows := out.Value.Rows
-	// The row of the group itself, whose consumer is empty, comes before those of its consumers.
+	// The row of the group itself has an empty consumer, and therefore comes before those of its consumers.
 	slices.SortFunc(rows, func(a, b ConsumerRow) int {
 		if c := strings.Compare(a.Group, b.Group); c != 0 {
 			return c

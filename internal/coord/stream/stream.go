@@ -1,10 +1,10 @@
-// Package stream is logs of messages with groups of consumers: each message of a stream goes to
-// one consumer of each group, at least once, until it is acknowledged.
+// Package stream implements logs of messages with consumer groups: each message of a stream is
+// delivered to one consumer of each group, at least once, until it is acknowledged.
 //
-// Its invariant: a message whose publisher was answered stays in the log until it is trimmed, and
-// a group is done with it only when a consumer acknowledged it or it is a dead letter. A delivery
-// is a lease: it is extended while the connection that has it lives, and given back when that
-// closes.
+// Invariant: once its publisher has been answered, a message stays in the log until it is trimmed,
+// and a group is done with it only when a consumer has acknowledged it or it is a dead letter. A
+// delivery is a lease: it is extended while the connection that holds it is open, and given back
+// when that connection closes.
 package stream
 
 import (
@@ -21,10 +21,10 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/telemetry"
 )
 
-// noun is the noun of leases of messages, of losses and metrics.
+// noun names streams in leases, lost-lease events and metrics.
 const noun = "stream"
 
-// Options are what streams need.
+// Options configure Streams.
 type Options struct {
 	Runner    *lua.Runner
 	Keys      coord.Keys
@@ -32,12 +32,12 @@ type Options struct {
 	Signals   *coord.Signals
 	Telemetry *telemetry.Telemetry
 	Log       *slog.Logger
-	// Limits admit the messages of groups that deliver by key; nil = no group may.
+	// Limits admit the messages of groups that deliver by key; nil = no group may deliver by key.
 	Limits Limits
-	// Consumer names this pod in its groups. It is the same after a restart; empty = one that
-	// is not.
+	// Consumer is this pod's name in its groups, and stays the same after a restart. If it is
+	// empty, New makes a random name, which changes with each restart.
 	Consumer string
-	Clock    coord.Clock // nil = the pod's
+	Clock    coord.Clock // nil = the system clock
 }
 
 // Streams are the streams of one sidecar.
@@ -50,10 +50,10 @@ type Streams struct {
 	publishes coord.Halved[api.StreamPublishParams, api.StreamPublishResult]
 
 	newest  atomic.Pointer[named] // the stream that was published to last
-	foreign sync.Once             // writes the one line of entries that are no messages
+	foreign sync.Once             // logs once that a stream has entries that no sidecar wrote
 }
 
-// New makes the noun. Stop ends it.
+// New returns the streams of a sidecar. Stop ends them.
 func New(o Options) *Streams {
 	if o.Consumer == "" {
 		o.Consumer = rand.Text()
@@ -68,7 +68,7 @@ func New(o Options) *Streams {
 	return s
 }
 
-// Methods are those of the noun.
+// Methods lists the methods of streams.
 func (s *Streams) Methods() []coord.Method {
 	return slices.Concat(s.publishing(), s.delivering(), s.operating())
 }

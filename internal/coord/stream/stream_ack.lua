@@ -6,7 +6,7 @@
 -- RETURNS acked
 -- TTL none
 -- COST O(log pending), 10 us: ZCARD, XACK, ZREM, HGET
--- One of another type fails before anything is written.
+-- A key of another type makes the script fail before anything is written.
 redis.call('ZCARD', retry_key)
 local acked = redis.call('XACK', log_key, group, id)
 redis.call('ZREM', retry_key, id)

@@ -1,12 +1,12 @@
--- Delivers the first message of a lane, has the lane wait, or moves the message to the dead letters: for a reason, or after
--- its last attempt.
+-- Delivers the first message of a lane; or makes the lane wait for wait_ms; or moves the message to the dead letters, for a
+-- reason or after its last attempt.
 -- USES clock stream lane lane_leave
 -- KEYS log; dead; groups; retry; lanes; parked; laned
 -- ARGV group; consumer; lane; id; wait_ms; max_deliveries; reason
 -- RETURNS admitted; dead; attempt; message
 -- TTL none
 -- COST O(log parked + log pending): ZRANGEBYLEX, XRANGE, and ZADD, or XCLAIM, HSET and ZADD, or XADD, ZREM and ZADD
--- Those of another type fail before anything is written.
+-- Keys of another type make the script fail before anything is written.
 redis.call('XLEN', dead_key)
 redis.call('ZCARD', lanes_key)
 local first, attempts = lane_first(parked_key, lane)

@@ -1,7 +1,7 @@
--- Takes messages that were delivered to a group and are to be delivered again: those whose delay is over, and those that
--- nobody acknowledged or extended for visibility_ms. Those that were delivered max_deliveries times are moved to the dead
--- letters, those that were deleted are counted and acknowledged, and those for another group are acknowledged. At most 100
--- of each are looked at, and those that are taken have 1 MiB together, or the last one passes it.
+-- Takes messages that were delivered to a group and are to be delivered again: those whose delay is over, and those that were
+-- not acknowledged or extended for visibility_ms. Messages that were delivered max_deliveries times are moved to the dead
+-- letters, deleted ones are counted and acknowledged, and those for another group are acknowledged. One run looks at no more
+-- than 100 messages of each of the two kinds, and takes no more once it has taken 1 MiB.
 -- USES clock stream lane lane_leave lane_back
 -- KEYS log; dead; groups; retry; lanes; parked; laned
 -- ARGV group; consumer; visibility_ms; max_deliveries; count; after
@@ -10,7 +10,7 @@
 -- COST O(groups + pending + 200 log pending): XINFO, XPENDING, and for each XRANGE, XCLAIM, or XADD and XACK
 local g = group_find(log_key, group)
 if not g then return {missing = true} end
--- Those of another type fail before anything is written.
+-- Keys of another type make the script fail before anything is written.
 redis.call('XLEN', dead_key)
 redis.call('ZCARD', retry_key)
 redis.call('HLEN', laned_key)
@@ -18,7 +18,7 @@ local out = {claimed = {}, dead = 0, trimmed = 0, next = '', last = g['last-deli
 if redis.call('HGET', groups_key, group) ~= out.last then redis.call('HSET', groups_key, group, out.last) end
 
 local bytes = 0
--- take is false for a message that is left since there is no room for it.
+-- take returns false if it leaves the message, since count or 1 MiB is reached.
 local function take(id, attempts)
   local m = message_find(log_key, id)
   if not m then
@@ -32,7 +32,7 @@ local function take(id, attempts)
     lane_end(lanes_key, parked_key, laned_key, id)
     out.dead = out.dead + 1
   elseif lane_back(lanes_key, parked_key, laned_key, log_key, group, id, attempts, now) then
-    -- It is the first of its lane again.
+    -- The message is the first of its lane again.
   elseif #out.claimed < count and bytes < 1048576 then
     redis.call('XCLAIM', log_key, group, consumer, 0, id, 'RETRYCOUNT', attempts + 1, 'JUSTID')
     out.claimed[#out.claimed + 1] = {id = id, attempt = attempts + 1, message = m.m, only = m.g or ''}
@@ -49,7 +49,7 @@ for _, id in ipairs(redis.call('ZRANGEBYSCORE', retry_key, '-inf', now, 'LIMIT',
   local _, attempts = pending_find(log_key, group, id)
   if attempts then take(id, attempts) else redis.call('ZREM', retry_key, id) end
 end
--- The embedded store has no range that begins behind an id, so that the first may be the one before.
+-- The range includes after, since the embedded store has no exclusive ranges; the loop skips it.
 local idle = redis.call('XPENDING', log_key, group, 'IDLE', visibility_ms, after == '' and '-' or after, '+', 101)
 local last, left = after, nil
 for _, p in ipairs(idle) do
@@ -57,7 +57,8 @@ for _, p in ipairs(idle) do
   if not looked and not left then left = last end
   last = p[1]
 end
--- Who asks for some comes back for the first that was left, and who has no room for any goes on to the dead behind them.
+-- If the caller takes messages, the next run begins with the first one that was left. If it has no capacity (count is 0), the
+-- next run goes on behind them, to move the messages there that had their last attempt to the dead letters.
 if left and count > 0 then out.next = left elseif #idle == 101 then out.next = last end
 local next = redis.call('ZRANGE', retry_key, 0, 0, 'WITHSCORES')[2]
 out.retry_ms = next and math.max(math.ceil((tonumber(next) - now) / 1000), 0) or -1

@@ -1,4 +1,5 @@
--- Reads a page of dead letters, the oldest first: at most count of them, and as many as have bytes together, but one at least.
+-- Reads a page of dead letters, the oldest first: at most count of them, with at most that many bytes together, but at least
+-- one.
 -- USES stream_operate
 -- KEYS log; dead; groups
 -- ARGV after; count; bytes

@@ -1,12 +1,12 @@
--- Adds messages to a stream whose delay is over, in the order in which they were due: at most 100, and of 1 MiB or the one
--- that passes it.
+-- Adds messages whose delay is over to their stream, in the order in which they are due: at most 100, and no more once it has
+-- added 1 MiB.
 -- USES clock stream_add
 -- KEYS log; dead; groups; due; delayed
 -- ARGV
 -- RETURNS added; next_ms
 -- TTL none
 -- COST O(100 log delayed + messages trimmed, 10,000 at most for each): ZRANGEBYSCORE, and for each HGET, XADD, ZREM, HDEL
--- Those of another type fail before anything is written.
+-- Keys of another type make the script fail before anything is written.
 redis.call('XLEN', log_key)
 redis.call('HLEN', delayed_key)
 local added, bytes = 0, 0

@@ -1,4 +1,4 @@
--- Starts the visibility timeout of a message again, if the consumer has it.
+-- Starts the visibility timeout of a message again, if the consumer holds it.
 -- USES stream
 -- KEYS log; dead; groups; retry; lanes; parked; laned
 -- ARGV group; consumer; id
@@ -6,9 +6,9 @@
 -- TTL none
 -- COST O(groups + log pending): XINFO, ZSCORE, XPENDING, XCLAIM
 if not group_find(log_key, group) or redis.call('ZSCORE', retry_key, id) then return 0 end
-local whose, attempts = pending_find(log_key, group, id)
-if not whose then return 0 end
-if whose ~= consumer then return 2 end
--- The embedded store would count an attempt more if it were not told the number.
+local holder, attempts = pending_find(log_key, group, id)
+if not holder then return 0 end
+if holder ~= consumer then return 2 end
+-- Without RETRYCOUNT the embedded store would count another attempt.
 redis.call('XCLAIM', log_key, group, consumer, 0, id, 'RETRYCOUNT', attempts, 'JUSTID')
 return 1

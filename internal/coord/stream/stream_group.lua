@@ -1,5 +1,5 @@
--- Counts what a group has. What it has not been given is told by Redis where it knows; else up to about 1,000 messages and
--- 1 MiB of them are counted: where there are more, lag is -1, and least is how many were counted.
+-- Counts the messages of a group. lag, the number of those that were not delivered, is what Redis replies, if it knows it. Else
+-- the script counts them, up to about 1,000 messages and 1 MiB: if there are more, lag is -1, and least is how many it counted.
 -- USES clock stream_operate
 -- KEYS log; dead; groups; retry; lanes; parked; laned
 -- ARGV group
@@ -34,13 +34,13 @@ local function counted()
   return -1, n
 end
 
--- The embedded store gives the length of the stream for a lag, and no entries-read.
+-- The embedded store replies with the length of the stream as lag, and without entries-read.
 local lag, least = g.lag, g.lag
 if not (g['entries-read'] and g.lag) then lag, least = counted() end
 local pending, oldest = pending_by_consumer(log_key, group)
 local oldest_ms = 0
 if pending > 0 then oldest_ms = math.max(math.floor(now / 1000) - id_parts(oldest), 0) end
--- Those that are delivered stay parked, and have a field each beside that of the key.
+-- Delivered messages stay parked. laned has a field for each of them, and one more for the name of the key's field.
 local parked = math.max(redis.call('ZCARD', parked_key) - math.max(redis.call('HLEN', laned_key) - 1, 0), 0)
 return {
   found = true, lag = lag, least = least, pending = pending, retrying = math.min(redis.call('ZCARD', retry_key), pending),

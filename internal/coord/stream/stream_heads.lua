@@ -1,6 +1,6 @@
--- Puts new messages of a group into their lanes, up to 100 while fewer than most wait there, and finds lanes whose first
--- message may go. Nobody else is told of these for hold_ms, in which their limits are asked. A message that has no key that a
--- limit takes is a dead letter.
+-- Puts new messages of a group into their lanes, up to 100 while the lanes have fewer than most, and returns the first messages
+-- of lanes that are due. It does not return these to another caller for hold_ms, in which this caller asks their limits. A
+-- message without a valid key is moved to the dead letters.
 -- USES clock stream lane lane_leave message_key
 -- KEYS log; dead; groups; retry; lanes; parked; laned
 -- ARGV group; consumer; count; most; longest; hold_ms
@@ -9,7 +9,7 @@
 -- COST O(groups + 100 log parked + count log parked): XINFO, XREADGROUP, and for each ZADD; ZRANGEBYSCORE, and for each ZRANGEBYLEX, ZADD
 local g = group_find(log_key, group)
 if not g then return {missing = true, heads = {}} end
--- Those of another type fail before anything is written.
+-- Keys of another type make the script fail before anything is written.
 redis.call('XLEN', dead_key)
 redis.call('ZCARD', lanes_key)
 local field = redis.call('HGET', laned_key, '') or ''
@@ -51,7 +51,7 @@ for _, lane in ipairs(redis.call('ZRANGEBYSCORE', lanes_key, '-inf', now, 'LIMIT
   elseif not id then
     redis.call('ZREM', lanes_key, lane)
   end
-  -- Those that were deleted while they waited. What one run leaves, the next finds.
+  -- Skip messages that were deleted while they waited, up to 100 in one run.
   for _ = 1, 100 do
     if not id or #redis.call('XRANGE', log_key, id, id) > 0 then break end
     redis.call('ZREM', parked_key, member)

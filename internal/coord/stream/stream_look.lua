@@ -1,4 +1,4 @@
--- Counts what a stream has, and names its groups.
+-- Counts the messages of a stream, and lists the names of its groups.
 -- USES stream_operate
 -- KEYS log; dead; groups; due
 -- ARGV

@@ -1,4 +1,5 @@
--- Has a message delivered to its group again after a while, or moves it to the dead letters after its last attempt.
+-- Makes a message wait for a delay before it is delivered to its group again, or moves it to the dead letters after its last
+-- attempt.
 -- USES clock stream lane lane_leave lane_back
 -- KEYS log; dead; groups; retry; lanes; parked; laned
 -- ARGV group; id; delay_ms; max_deliveries; dead; reason
@@ -6,7 +7,7 @@
 -- TTL none
 -- COST O(groups + log pending): XINFO, XPENDING, XRANGE, and ZADD, or XADD, XACK and ZREM
 if not group_find(log_key, group) then return {} end
--- One of another type fails before anything is written.
+-- A key of another type makes the script fail before anything is written.
 redis.call('ZCARD', retry_key)
 redis.call('HLEN', laned_key)
 local _, attempts = pending_find(log_key, group, id)

@@ -1,6 +1,7 @@
--- Makes a group, if there is none. One that was lost begins behind the last message that it is known to have been given,
--- and never beyond the end of the stream: what a failover lost, or a stream that was deleted, would hide new messages. One
--- that delivers by another field than this (empty = it has no lanes) is left alone.
+-- Makes a group if it does not exist. A group that was lost begins behind the last message that is known to have been delivered
+-- to it, but never beyond the end of the stream: the stream may end earlier after a failover, or after it was deleted, and new
+-- messages before that id would not be delivered. The script changes nothing if the group delivers by another field than field
+-- (empty = not by key).
 -- USES stream
 -- KEYS log; dead; groups; retry; lanes; parked; laned
 -- ARGV group; from; field

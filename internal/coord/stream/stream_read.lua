@@ -1,5 +1,5 @@
--- Reads a page of a stream, the oldest message first: at most count of them, and as many as have bytes together, but one at
--- least. Groups do not count, and nothing is taken from them.
+-- Reads a page of a stream, the oldest message first: at most count of them, with at most that many bytes together, but at
+-- least one. It does not depend on groups, and changes none.
 -- USES stream_operate
 -- KEYS log; dead; groups
 -- ARGV after; newest; count; bytes

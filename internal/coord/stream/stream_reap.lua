@@ -1,4 +1,4 @@
--- Removes consumers of a group that have no pending messages and have done nothing for idle_ms: pods that have gone.
+-- Removes the consumers of a group that have no pending messages and have been idle for idle_ms: their pods are gone.
 -- USES stream_operate
 -- KEYS log; dead; groups
 -- ARGV group; idle_ms
@@ -11,7 +11,7 @@ for _, g in ipairs(groups_of(log_key)) do
     local _, _, pending = pending_by_consumer(log_key, group)
     for _, flat in ipairs(redis.call('XINFO', 'CONSUMERS', log_key, group)) do
       local c = by_field(flat)
-      -- What Redis counts itself is asked too: a consumer that has messages takes them along when it is removed.
+      -- Both counts must be 0, XPENDING's and XINFO's: removing a consumer also removes its pending messages.
       if not pending[c.name] and c.pending == 0 and c.idle >= idle_ms then
         redis.call('XGROUP', 'DELCONSUMER', log_key, group, c.name)
         reaped = reaped + 1

@@ -1,4 +1,5 @@
--- Moves dead letters to the end of their stream, each for the group that failed: those of ids, or count of the oldest.
+-- Moves dead letters to the end of their stream, each for the group that failed to process it: those of ids, or count of the
+-- oldest.
 -- USES stream_operate
 -- KEYS log; dead; groups
 -- ARGV ids; count

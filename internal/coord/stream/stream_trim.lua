@@ -1,4 +1,4 @@
--- Deletes messages of a stream or dead letters: all but the newest max_len, those that were added more than older_ms ago, or
+-- Deletes messages of a stream or dead letters: all but the newest max_len, or those that were added more than older_ms ago, or
 -- those of ids.
 -- USES clock
 -- KEYS log; dead; groups

@@ -10,7 +10,8 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/coord/lease"
 )
 
-// subscription is one of a connection. What is not set once is guarded by its group's mu.
+// subscription is a subscription of a connection to a group. Its group's mu guards the fields
+// below follows, which change.
 type subscription struct {
 	group    *group
 	session  *coord.Session
@@ -19,15 +20,15 @@ type subscription struct {
 	bound    bool // its messages are bound to the session
 	follows  *coord.Following
 
-	inFlight int  // messages that it was sent and has not acknowledged
-	full     bool // its client reads too slowly; it says when there is room
-	gone     bool // its connection is closed, and end follows
-	answered bool // its client knows of it
-	joined   bool // it uses its group, until it has left
-	ended    bool // nothing is delivered to it any more
+	inFlight int  // messages that were sent to it and are not acknowledged
+	full     bool // its client reads too slowly; the outlet's WhenRoom resets it
+	gone     bool // its connection is closed; end is called soon
+	answered bool // its client has received the answer to stream.subscribe
+	joined   bool // it counts as a user of its group
+	ended    bool // no more messages are delivered to it
 }
 
-// free is how many more messages it takes. It needs the group's mu.
+// free returns how many more messages it takes. It needs the group's mu.
 func (u *subscription) free() int {
 	if !u.answered || u.full || u.gone {
 		return 0
@@ -38,15 +39,15 @@ func (u *subscription) free() int {
 // flight is a message that was sent to a subscription and is not acknowledged.
 type flight struct {
 	to *subscription
-	// lease is its lease where that is bound to the session; until is when it ends where it
-	// is not, unless it is extended.
+	// lease is the delivery's lease if it is bound to the session; else it is nil, and the
+	// delivery ends at until unless it is extended.
 	lease *lease.Lease
 	until time.Time
 	ttl   time.Duration
 }
 
-// Subscribe has the caller's connection sent the messages of a group, until it closes or
-// Unsubscribe. None is sent before the answer.
+// Subscribe makes the sidecar send messages of a group to the caller's connection, until the
+// connection closes or calls Unsubscribe. No message is sent before the answer.
 func (d *delivery) Subscribe(ctx context.Context, c coord.Caller, p *api.StreamSubscribeParams) (r api.StreamSubscribeResult, _ error) {
 	n := groupName{p.Stream, p.Group}
 	if c.Session == nil || c.Session.Outlet == nil {
@@ -72,14 +73,14 @@ func (d *delivery) Subscribe(ctx context.Context, c coord.Caller, p *api.StreamS
 	c.Then(func() {
 		g.mu.Lock()
 		u.answered = true
-		g.kick()
+		g.wake()
 		g.mu.Unlock()
 		g.lookBy(time.Now())
 	})
 	return api.StreamSubscribeResult{Subscription: u.name, Created: created}, nil
 }
 
-// subscribed counts the subscriptions of a session, and their prefetch together.
+// subscribed returns the number of subscriptions of a session, and the sum of their prefetch.
 func (d *delivery) subscribed(of *coord.Session) (n, prefetch int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -89,7 +90,7 @@ func (d *delivery) subscribed(of *coord.Session) (n, prefetch int) {
 	return len(d.subscriptions[of]), prefetch
 }
 
-// add puts a subscription into its group. False = its session has ended.
+// add puts a subscription into its group. It returns false if the session has ended.
 func (d *delivery) add(u *subscription) bool {
 	var ok bool
 	if u.follows, ok = u.session.Follow(func(ctx context.Context) { d.end(ctx, u) }); !ok {
@@ -99,7 +100,7 @@ func (d *delivery) add(u *subscription) bool {
 	defer d.mu.Unlock()
 	u.group.mu.Lock()
 	defer u.group.mu.Unlock()
-	if u.ended { // the session has since then
+	if u.ended { // the session has ended since Follow
 		return false
 	}
 	d.named++
@@ -112,12 +113,12 @@ func (d *delivery) add(u *subscription) bool {
 	all[u.name] = u
 	u.joined = true
 	u.group.subs = append(u.group.subs, u)
-	u.group.kick()
+	u.group.wake()
 	return true
 }
 
-// Unsubscribe ends a subscription of the caller's connection. Messages that it was sent stay
-// the connection's.
+// Unsubscribe ends a subscription of the caller's connection. The connection keeps the messages
+// that were sent to it.
 func (d *delivery) Unsubscribe(_ context.Context, c coord.Caller, p *api.StreamUnsubscribeParams) (api.StreamUnsubscribeResult, error) {
 	d.mu.Lock()
 	u := d.subscriptions[c.Session][p.Subscription]
@@ -127,7 +128,7 @@ func (d *delivery) Unsubscribe(_ context.Context, c coord.Caller, p *api.StreamU
 		return api.StreamUnsubscribeResult{}, nil
 	}
 	u.group.mu.Lock()
-	if u.bound { // they are renewed and given back by the session
+	if u.bound { // the session renews them and gives them back
 		u.group.landAll(u)
 	}
 	u.group.remove(u)
@@ -136,7 +137,7 @@ func (d *delivery) Unsubscribe(_ context.Context, c coord.Caller, p *api.StreamU
 	return api.StreamUnsubscribeResult{Unsubscribed: true}, nil
 }
 
-// drop takes a subscription from the list of its session. It needs d.mu.
+// drop removes a subscription from the list of its session. It needs d.mu.
 func (d *delivery) drop(u *subscription) {
 	if u == nil {
 		return
@@ -148,8 +149,8 @@ func (d *delivery) drop(u *subscription) {
 	}
 }
 
-// end ends the subscription of a connection that has closed. What is bound to the session is
-// given back with all else that it holds; the rest is here.
+// end ends the subscription of a connection that has closed. The session gives back the messages
+// that are bound to it, end the others.
 func (d *delivery) end(ctx context.Context, u *subscription) {
 	d.mu.Lock()
 	d.drop(u)
@@ -165,7 +166,7 @@ func (d *delivery) end(ctx context.Context, u *subscription) {
 	}
 }
 
-// holds are what gives messages back.
+// holds returns messages in the form in which lease.Leases gives them back.
 func (d *delivery) holds(n groupName, ids []string, k lease.Kind) []lease.Hold {
 	holds := make([]lease.Hold, len(ids))
 	for i, id := range ids {

@@ -20,10 +20,10 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/redistest"
 )
 
-// patience ends a wait for what never comes. No outcome depends on it.
+// patience bounds a wait in a test that fails. No outcome depends on it.
 const patience = time.Minute
 
-// fleet is sidecars on one store, whose stream is jobs and whose group is workers.
+// fleet makes sidecars on one store. Its stream is jobs, its group workers.
 type fleet struct {
 	t      *testing.T
 	runner *lua.Runner
@@ -73,8 +73,7 @@ func (f *fleet) keys() (stream.Keys, stream.DelayedKeys) {
 	return stream.KeysOf(coord.NewKeys(f.prefix, ""), "jobs")
 }
 
-// pending acknowledges a message in the background of all sidecars, and reports whether it was
-// to be acknowledged still.
+// pending acknowledges a message without a sidecar, and reports whether it was pending.
 func (f *fleet) pending(id string) bool {
 	f.t.Helper()
 	out, err := lua.Run(f.t.Context(), f.runner, stream.AckScript, stream.AckOf(coord.NewKeys(f.prefix, ""), "jobs", "workers", id), lua.StoredReply{})
@@ -82,7 +81,7 @@ func (f *fleet) pending(id string) bool {
 	return out.Value
 }
 
-// consumer is a client with what it was sent.
+// consumer is a client, with the messages that it was sent.
 type consumer struct {
 	conformance.Client
 	t *testing.T
@@ -140,7 +139,7 @@ func (c *consumer) next() api.StreamMessage {
 	}
 }
 
-// bodies waits for so many messages and returns what is in them.
+// bodies waits for n messages and returns their bodies.
 func (c *consumer) bodies(n int) (all []string) {
 	c.t.Helper()
 	for range n {
@@ -149,12 +148,12 @@ func (c *consumer) bodies(n int) (all []string) {
 	return all
 }
 
-// outlet is a client that reads as a test has it do.
+// outlet is a client that reads when the test says so.
 type outlet struct {
 	sent chan api.StreamMessage
 
 	mu    sync.Mutex // guards what follows
-	room  int        // of notifications; negative = there is no end
+	room  int        // for so many notifications; negative = unbounded
 	some  bool       // room is set
 	gone  bool
 	wants []func()
@@ -196,7 +195,7 @@ func (o *outlet) WhenRoom(f func()) {
 	f()
 }
 
-// read makes room for so many messages.
+// read makes room for n messages.
 func (o *outlet) read(n int) {
 	o.mu.Lock()
 	o.some, o.room = true, n
@@ -212,27 +211,27 @@ func (o *outlet) read(n int) {
 	}
 }
 
-// waiting reports whether someone waits for room.
+// waiting reports whether WhenRoom was called and its function has not run.
 func (o *outlet) waiting() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return len(o.wants) > 0
 }
 
-// hangUp is the end of the connection, which the session hears of later.
+// hangUp closes the connection; the session is notified later.
 func (o *outlet) hangUp() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.gone = true
 }
 
-// eventually waits until it is so.
+// eventually waits until is returns true.
 func eventually(t *testing.T, is func() bool) {
 	t.Helper()
 	require.Eventually(t, is, patience, time.Millisecond)
 }
 
-// numbered are n texts.
+// numbered returns n texts.
 func numbered(n int) (all []string) {
 	for i := range n {
 		all = append(all, strconv.Itoa(i))
@@ -240,7 +239,7 @@ func numbered(n int) (all []string) {
 	return all
 }
 
-// requireCode wants a refusal with that code.
+// requireCode requires an error with that code.
 func requireCode(t *testing.T, err error, code api.Code) {
 	t.Helper()
 	var e *api.Error

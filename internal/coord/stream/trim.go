@@ -9,10 +9,10 @@ import (
 )
 
 // Trim deletes messages of a stream or its dead letters, in exactly one of three ways. A
-// message that is pending is deleted too; its group finds out at its next delivery and counts
-// it as trimmed.
+// pending message is deleted too; its group finds that at the next delivery, and counts the message
+// as trimmed.
 //
-// It leaves a line in the log, since what it does is to be accounted for.
+// It logs who deleted how many messages, as a record for operators.
 func (s *Streams) Trim(ctx context.Context, c coord.Caller, p *api.StreamTrimParams) (api.StreamTrimResult, error) {
 	in, err := s.trimming(p)
 	if err != nil {
@@ -30,7 +30,7 @@ func (s *Streams) Trim(ctx context.Context, c coord.Caller, p *api.StreamTrimPar
 	return api.StreamTrimResult{Deleted: v.Deleted, Left: v.Left}, nil
 }
 
-// trimming is what the script is given for a call.
+// trimming converts the params of a call to the script's input.
 func (s *Streams) trimming(p *api.StreamTrimParams) (TrimIn, error) {
 	in := TrimIn{Keys: s.keys.streamKeys(p.Stream), Dead: p.Dead, MaxLen: -1, OlderMS: -1}
 	ways := 0
