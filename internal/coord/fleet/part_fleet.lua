@@ -1,7 +1,8 @@
--- The registry of the fleet: ends is a sorted set of the ids of sidecars, by when (us) each is gone unless it sends another heartbeat, and texts
--- a hash, by id, of the text that describes each. Both are written together and share one TTL.
+-- The registry of the fleet. ends is a sorted set of the ids of sidecars, scored by the time (us) at which an entry ends unless the
+-- sidecar sends another heartbeat. texts is a hash of the text that describes each sidecar, by id. Both are written together and
+-- share one TTL.
 
--- fleet_tidy takes out at most 1,000 of those that are gone. It touches both keys, so that one of another type fails before
+-- fleet_tidy removes at most 1,000 entries that have ended. It reads both keys first, so that a key of another type fails before
 -- anything is written.
 local function fleet_tidy(ends, texts)
   local gone = redis.call('ZRANGEBYSCORE', ends, '-inf', now, 'LIMIT', 0, 1000)
