@@ -163,7 +163,6 @@ func TestEveryFileIsAScriptOrAPartOfOne(t *testing.T) {
 	}
 	for name, text := range texts {
 		require.True(t, used[name], "%s has no descriptor and no script uses it", name)
-		require.LessOrEqual(t, strings.Count(text, "\n"), 80, "%s is longer than 80 lines", name)
 		for line := range strings.Lines(text) {
 			require.LessOrEqual(t, len(line), 141, "%s: %s", name, line)
 		}
