@@ -50,7 +50,7 @@ func TestTheExitCodesAreInTheHelp(t *testing.T) {
 	for _, args := range [][]string{{}, {"--help"}, {"help"}} {
 		a := cli(t, args...)
 		require.Equal(t, main.OK, a.code)
-		require.Contains(t, a.out, "Exit codes:\n  0    it did what was asked\n  1    the call failed")
+		require.Contains(t, a.out, "Exit codes:\n  0    the command succeeded\n  1    the call failed")
 		require.NotContains(t, a.out, "demo-holder")
 	}
 }
