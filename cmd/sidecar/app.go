@@ -115,7 +115,8 @@ func (a *app) Start() error {
 		}
 	}
 	if a.config.Redis.URL != redis.Embedded {
-		a.log.Info("while redis does not answer, limits and breakers allow calls with degraded set, unless a fail_mode differs; all other calls fail with UNAVAILABLE",
+		a.log.Info("while redis does not answer, limits and breakers allow calls with degraded set, unless their fail_mode differs; "+
+			"all other calls fail with UNAVAILABLE",
 			"redis", a.runner.Status().Address)
 	}
 	a.log.Info("serving", "version", version, "socket", a.config.Socket.Path, "http", a.httpAddr(),

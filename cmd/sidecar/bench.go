@@ -55,7 +55,8 @@ A refusal is a result. The exit code is 1 if any call failed; the figures are pr
 	cmd.Flags().StringVar(&f.rule, "rule", "", "`name` of the rule to ask")
 	names(ruleNames).of(cmd, "rule")
 	addChoice(cmd, &f.algorithm, "algorithm", api.AlgorithmTokenBucket, "`algorithm` of --limits", api.Algorithms...)
-	cmd.Flags().StringVar(&f.limits, "limits", "1000000/1s", "the `bands` of the limit if there is no --rule: limit/period, separated by commas, such as 10/1s,80/10m")
+	cmd.Flags().StringVar(&f.limits, "limits", "1000000/1s",
+		"the `bands` of the limit if there is no --rule: limit/period, separated by commas, such as 10/1s,80/10m")
 	socket := addSocketFlag(cmd, p)
 	output := addTextOutput(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {

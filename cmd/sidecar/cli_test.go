@@ -78,7 +78,7 @@ func TestADescriptionSaysWhatACallerMustKnow(t *testing.T) {
 	require.Regexp(t, `\n  name +str +required +the lock\n`, out)
 	require.Regexp(t, `\n  ttl_ms +int +default 30000, 100 to 86400000 +milliseconds`, out)
 	require.Regexp(t, `\n  bind +str +default session, session\|ttl +`, out)
-	require.Regexp(t, `\n  held_by +map +who holds it.*\n    client +str +the client program\n`, out)
+	require.Regexp(t, `\n  held_by +map +the holder, if the lock is not acquired\n    client +str +the client program\n`, out)
 	require.Contains(t, cli(t, "describe", "lock.release").out, "idempotent; also as a notification\n")
 	require.Contains(t, cli(t, "describe", "rpc.cancel").out, "idempotent; only as a notification\n")
 	require.Equal(t, 2, strings.Count(cli(t, "describe", "rpc.describe").out, " fields "), "what holds itself is shown once")

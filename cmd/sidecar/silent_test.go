@@ -70,7 +70,7 @@ func TestASignalThatComesTwiceAtOnceIsOneRequest(t *testing.T) {
 	c := dial(t, s.socket, "stays")
 	s.signals <- syscall.SIGTERM
 	s.signals <- syscall.SIGTERM
-	s.logs(t, `"msg":"the same signal again, at once: `)
+	s.logs(t, `"msg":"the same signal came twice within a second`)
 	_, err := c.LockGet(t.Context(), "l")
 	require.NoError(t, err, "it lets its clients finish")
 	require.NoError(t, c.Close())

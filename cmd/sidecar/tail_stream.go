@@ -112,14 +112,15 @@ func (t *tailing) consume(ctx context.Context, c *client.Client, p api.StreamFet
 
 // insist repeats a call while Redis or the sidecar does not answer, and reports that once.
 func insist[R any](ctx context.Context, t *tailing, call func() (R, error)) (R, error) {
-	for told := false; ; told = true {
+	for reported := false; ; reported = true {
 		r, err := call()
 		var reply *api.Error
-		passes := isConnectError(err) || errors.As(err, &reply) && reply.Retryable
+		// A call that is in flight when Redis stops may reach its deadline before the sidecar has noticed that.
+		passes := isConnectError(err) || errors.As(err, &reply) && (reply.Retryable || reply.Code == api.DeadlineExceeded)
 		if err == nil || ctx.Err() != nil || !passes {
 			return r, err
 		}
-		if !told {
+		if !reported {
 			_ = printLine(t.to.err, "retrying: %s", err)
 		}
 		if rest(ctx, tryAgain) != nil {

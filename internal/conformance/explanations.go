@@ -36,7 +36,7 @@ func locksAreExplained(l looker) {
 	require.Equal(l.t, int64(1), r.Line[0].Waiting)
 	require.Positive(l.t, r.Line[0].LeftMS)
 	require.True(l.t, slices.ContainsFunc(l.sidecars(), func(s api.InspectSidecar) bool { return s.Sidecar == r.Line[0].Sidecar }), "it is one that is listed")
-	for _, want := range []string{"held by a conformance (job 7)", "for as long as the holder is connected", "1 waiting"} {
+	for _, want := range []string{"held by a conformance (job 7)", "for as long as the holder is connected", "calls ahead in the waiting line: 1"} {
 		require.Contains(l.t, r.Text, want)
 	}
 	other := l.name + " ttl"

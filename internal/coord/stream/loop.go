@@ -174,7 +174,8 @@ func (g *group) unreadable(way int, err error) {
 	g.reporting[way] = true
 	g.mu.Unlock()
 	if first {
-		g.d.Log.Warn("the messages of a group of a stream cannot be read; retrying, and the group is made again if it does not exist", "stream", g.stream, "group", g.group, "err", err)
+		g.d.Log.Warn("the messages of a group of a stream cannot be read; retrying, and the group is made again if it does not exist",
+			"stream", g.stream, "group", g.group, "err", err)
 	}
 }
 

@@ -69,7 +69,8 @@ func (l *log) stands(t require.TestingT, group string) stream.GroupOut {
 	return luatest.Call(t, l.Store, stream.GroupScript, 1000_000_000, stream.GroupIn{Keys: l.Keys, GroupKeys: stream.GroupKeys{Retry: l.Key("retry"), Lanes: l.Key("lanes"), Parked: l.Key("parked"), Laned: l.Key("laned")}, Group: group})
 }
 
-func TestMessagesOfAStreamAndItsGroupsAreCounted(t *testing.T)         { luatest.EachStore(t, counts) }
+func TestMessagesOfAStreamAndItsGroupsAreCounted(t *testing.T) { luatest.EachStore(t, counts) }
+
 func TestTopologyMessagesOfAStreamAndItsGroupsAreCounted(t *testing.T) { luatest.EachStore(t, counts) }
 
 func counts(t *testing.T, s *luatest.Store) {
