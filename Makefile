@@ -34,10 +34,11 @@ test-topology: ## run the tests that need a Redis Cluster or Sentinel, as proces
 	hack/need.sh redis-server=redis-server
 	hack/gotest.sh -race -run Topology ./...
 
-test-without-race: ## run the tests that the race detector skips or shortens: allocations of a call, and long random runs
+test-without-race: ## run the tests that the race detector skips or shortens: allocations of a call, memory, and long random runs
 	hack/need.sh redis-server=redis-server
 	cd client && ../hack/gotest.sh -count=1 -run '^TestCallsAllocateLittle$$' .
-	hack/gotest.sh -count=1 -run '^(TestCallsOnTheDirectPathAllocateLittle|TestNoCancelsPassTheBound)$$' ./internal/clienttest ./internal/coord/ratelimit
+	hack/gotest.sh -count=1 -run '^(TestCallsOnTheDirectPathAllocateLittle|TestNoCancelsPassTheBound|TestClientsCannotTakeMoreMemoryThanTheContainerHas)$$' \
+		./cmd/sidecar ./internal/clienttest ./internal/coord/ratelimit
 
 test-container: ## run the tests that use Redis with Redis in a container
 	hack/need.sh curl=curl prometheus=prometheus
