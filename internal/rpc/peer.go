@@ -40,7 +40,7 @@ func peerGroups(nc *net.UnixConn) (groups []uint32, err error) {
 		for {
 			bytes := uint32(len(groups)) * uint32(size)
 			_, _, errno := syscall.Syscall6(syscall.SYS_GETSOCKOPT, fd, syscall.SOL_SOCKET, unix.SO_PEERGROUPS,
-				uintptr(unsafe.Pointer(&groups[0])), uintptr(unsafe.Pointer(&bytes)), 0) //nolint:gosec // the kernel writes no more than the size that it is given
+				uintptr(unsafe.Pointer(&groups[0])), uintptr(unsafe.Pointer(&bytes)), 0) //nolint:gosec // the kernel is given the size
 			n := int(bytes) / int(size)
 			switch {
 			case errno == 0:
