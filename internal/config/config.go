@@ -1,8 +1,8 @@
-// Package config reads what users write: a strict YAML file, then COXSWAIN_*,
-// then flags, each over the one before.
+// Package config reads the configuration: a strict YAML file, then the variables
+// COXSWAIN_*, then flags. Each overrides the one before.
 //
 // Its invariant: every mistake is reported, with its field, its line and the
-// remedy; a Config that was returned without an error can be started.
+// remedy; a sidecar can start with any Config that was returned without an error.
 package config
 
 import (
@@ -26,23 +26,23 @@ type Config struct {
 	Streams   Streams   `yaml:"streams"`
 
 	file     string
-	lines    map[string]int    // where a file says what, by path
+	lines    map[string]int    // the line of each field in its file, by path
 	from     map[string]string // the variable or flag that set a path after the file
-	own      int               // how many of Rules.Items are of the file itself
-	imported []imported        // where the others are from, in their order
+	own      int               // how many of Rules.Items are from the file itself
+	imported []imported        // the origin of the other items, in their order
 	modified time.Time
 }
 
 // File is the file that was read, empty when there was none.
 func (c *Config) File() string { return c.file }
 
-// Modified is the latest modification of all files that were read, zero when
+// Modified is the latest modification time of the files that were read, zero when
 // there were none.
 func (c *Config) Modified() time.Time { return c.modified }
 
-// Line is where the file has the field with this path, such as
-// rules.items[2].limits[0].period_ms; where it lacks the field, the line of what
-// encloses it; 0 when it has neither.
+// Line returns the line of the field with this path, such as
+// rules.items[2].limits[0].period_ms, in its file. If the file lacks the field, it
+// is the line of the nearest section or item around it; 0 when there is none.
 func (c *Config) Line(path string) int {
 	for path != "" {
 		if line, ok := c.lines[path]; ok {
@@ -53,11 +53,11 @@ func (c *Config) Line(path string) int {
 	return 0
 }
 
-// Socket is where clients connect.
+// Socket configures the socket to which clients connect.
 type Socket struct {
 	Path         string        `yaml:"path"` // /run/coxswain/sidecar.sock
 	Mode         string        `yaml:"mode"` // octal, "0660"
-	UID          int           `yaml:"uid"`  // -1 = as it is
+	UID          int           `yaml:"uid"`  // -1 = the owner is not changed
 	GID          int           `yaml:"gid"`
 	AllowedUIDs  []int         `yaml:"allowed_uids"`
 	AllowedGIDs  []int         `yaml:"allowed_gids"`
@@ -65,13 +65,14 @@ type Socket struct {
 	WriteTimeout time.Duration `yaml:"write_timeout"` // 5s; how long a client may leave replies unread
 }
 
-// Admin says who may call admin methods.
+// Admin sets which users may call admin methods; an empty UIDs allows all.
 type Admin struct {
 	Enabled bool  `yaml:"enabled"`
 	UIDs    []int `yaml:"uids"`
 }
 
-// HTTP has the addresses of the port for health and metrics and of that for the status page; empty = the port is not opened.
+// HTTP has the addresses of the port for health and metrics and of the port for the status page; an empty one is
+// not opened.
 type HTTP struct {
 	Addr       string `yaml:"addr"`        // :8086
 	StatusAddr string `yaml:"status_addr"` // an IP address of the loopback, such as 127.0.0.1:8087
@@ -89,8 +90,8 @@ type Redis struct {
 	Pool         Pool   `yaml:"pool"`
 }
 
-// Login is who logs in to the sentinels, where that is somebody else than to the
-// servers. The password is in the file or here.
+// Login is the user and password for the sentinels, if they differ from those for the
+// servers. The password is either in Password or in the file PasswordFile.
 type Login struct {
 	Username     string `yaml:"username"`
 	Password     string `yaml:"password"`
@@ -122,55 +123,55 @@ type Limits struct {
 	MaxInflight    int64 `yaml:"max_inflight"`
 	MaxWaiting     int64 `yaml:"max_waiting"`
 	MaxConnections int64 `yaml:"max_connections"`
-	// The next two are of all connections together; 0 = as the memory limit of the
-	// process allows.
+	// The next two apply to all connections together; 0 = the sidecar sets them by the
+	// memory limit of its process.
 	MaxTotalBytes   int64         `yaml:"max_total_bytes"`
 	MaxTotalWaiting int64         `yaml:"max_total_waiting"`
 	ShutdownGrace   time.Duration `yaml:"shutdown_grace"`
 }
 
-// Runtime says how much of the machine the Go runtime takes.
+// Runtime sets how much of the machine the Go runtime uses.
 type Runtime struct {
-	// Procs is how many threads run Go code at once: a number, or auto, which begins with 1
-	// and follows the load up to the CPU limit.
+	// Procs is how many threads run Go code at once: a number, or auto, which starts with 1
+	// and adapts to the load, up to the CPU limit.
 	Procs string `yaml:"procs"` // auto
 }
 
-// ProcsAuto is the value of runtime.procs that follows the load.
+// ProcsAuto is the value of runtime.procs with which the number adapts to the load.
 const ProcsAuto = "auto"
 
-// Telemetry says what spans may carry, how loud the log is and how it looks.
+// Telemetry sets the level and the format of the log, and whether spans and the log may have names and keys.
 type Telemetry struct {
 	LogLevel   string `yaml:"log_level"`  // debug, info, warn, error
 	LogFormat  string `yaml:"log_format"` // auto (text on a terminal, else JSON), json, text
 	RecordKeys bool   `yaml:"record_keys"`
 }
 
-// Readiness says what /readyz stands for.
+// Readiness sets what /readyz reports.
 type Readiness struct {
 	Mode string `yaml:"mode"` // redis, always
 }
 
 // The modes of readiness.
 const (
-	ReadinessRedis  = "redis"  // not ready while Redis is away
-	ReadinessAlways = "always" // ready all the same, and degraded
+	ReadinessRedis  = "redis"  // not ready while Redis cannot be reached
+	ReadinessAlways = "always" // ready, and degraded, while Redis cannot be reached
 )
 
-// Streams says what this pod is in groups of consumers.
+// Streams identifies this pod in the groups of streams.
 type Streams struct {
-	// Consumer is its name there, which no other pod has and which stays the same over
-	// restarts; empty = the name of the host.
+	// Consumer is the pod's name as a consumer. It must be unique among pods and stay the
+	// same over restarts; empty = the name of the host.
 	Consumer string `yaml:"consumer"`
 }
 
-// MaxConsumer is the longest name of a consumer in bytes, that of a pod in Kubernetes.
+// MaxConsumer is the longest name of a consumer in bytes, which is the longest name of a pod in Kubernetes.
 const MaxConsumer = 253
 
-// Rules are the named limits. A loaded Config has those of Files in Items too,
-// after the file's own.
+// Rules are the named limits. In a loaded Config, Items has the rules of Files too,
+// after those of the file itself.
 type Rules struct {
-	// Precedence is file or redis: which of two rules of one name is in force.
+	// Precedence is file or redis: which rule is in force if two have the same name.
 	Precedence string     `yaml:"precedence"`
 	Files      []string   `yaml:"files"`
 	Items      []api.Rule `yaml:"items"`

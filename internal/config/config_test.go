@@ -16,7 +16,7 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/config"
 )
 
-// write makes a file of one test and returns its path.
+// write makes a file for one test and returns its path.
 func write(t testing.TB, text string) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "c.yaml")
@@ -24,7 +24,7 @@ func write(t testing.TB, text string) string {
 	return file
 }
 
-// problems loads and returns what is wrong, with the file's folder cut off.
+// problems loads a configuration and returns the text of its problems, without the file's folder.
 func problems(t *testing.T, src config.Sources, checks ...config.Check) string {
 	t.Helper()
 	c, err := config.Load(src, checks...)
@@ -368,8 +368,8 @@ func TestEveryKindOfRedisIsTaken(t *testing.T) {
 	}
 }
 
-// YAML 1.1, which helm reads, takes a bare off for false, and what comes as JSON
-// keeps the word: either may reach the file.
+// Helm parses YAML 1.1 and turns a bare off into false, while a value from JSON stays a
+// word: the file may have either.
 func TestWhatIsOnOrOffIsWrittenEitherWay(t *testing.T) {
 	t.Parallel()
 	for written, want := range map[string]bool{"on": true, "off": false, "true": true, "false": false, `"on"`: true, `"false"`: false} {

@@ -2,7 +2,7 @@ package config
 
 import "time"
 
-// DefaultSocket is where the sidecar listens and clients look unless told otherwise.
+// DefaultSocket is the path of the socket for the sidecar and its clients, if none is set.
 const DefaultSocket = "/run/coxswain/sidecar.sock"
 
 // Default is the configuration of an empty file.

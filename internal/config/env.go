@@ -15,22 +15,22 @@ const (
 	envPrefix = "COXSWAIN_"
 	// EnvSocket is socket.path for the sidecar and the address for every client.
 	EnvSocket = "COXSWAIN_SOCKET"
-	// EnvConfig names the file, for those who cannot pass --config.
+	// EnvConfig names the file, for users that cannot pass --config.
 	EnvConfig = "COXSWAIN_CONFIG"
-	// envTest starts the names that only this project's tests read.
+	// envTest is the prefix of the variables that only this project's tests read.
 	envTest = "COXSWAIN_TEST_"
 )
 
-// serviceLink matches what Kubernetes puts into every pod of a namespace that
-// has a Service called coxswain or coxswain-something: refusing those would let
-// somebody's Service stop every sidecar beside it.
+// serviceLink matches the variables that Kubernetes sets in every pod of a namespace
+// that has a Service called coxswain or coxswain-something. They are accepted: if they
+// were errors, such a Service would keep every sidecar of its namespace from starting.
 var serviceLink = regexp.MustCompile(`^(.+?)_(SERVICE_HOST|SERVICE_PORT(_[A-Z0-9_]+)?|PORT(_[0-9]+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)?)$`)
 
-// environment is COXSWAIN_* of one process.
+// environment is the variables COXSWAIN_* of one process, by name.
 type environment map[string]string
 
-// newEnvironment keeps what has a value: an empty variable is as good as none,
-// as for OTEL_*, since charts render empty values for what nobody set.
+// newEnvironment skips empty variables, as is done for OTEL_*: charts render an empty
+// value for each setting that the user has not set.
 func newEnvironment(env []string) environment {
 	e := environment{}
 	for _, pair := range env {
@@ -43,7 +43,7 @@ func newEnvironment(env []string) environment {
 	return e
 }
 
-// apply sets what the variables say, and notes in from which one said it.
+// apply sets each setting that has a variable, and records the variable's name in from.
 func (e environment) apply(all []setting, from map[string]string) Problems {
 	var problems Problems
 	known := map[string]bool{EnvConfig: true, EnvSocket: true}
@@ -68,7 +68,7 @@ func (e environment) apply(all []setting, from map[string]string) Problems {
 	return append(problems, e.unknown(known)...)
 }
 
-// unknown reports variables that nobody reads: a typo must not pass silently.
+// unknown returns a problem for each variable that is not read, so that a typo is not ignored silently.
 func (e environment) unknown(known map[string]bool) Problems {
 	var problems Problems
 	names := slices.Sorted(maps.Keys(known))
@@ -88,14 +88,14 @@ func (e environment) unknown(known map[string]bool) Problems {
 	return problems
 }
 
-// isServiceLink asks for the whole family, so that COXSWAIN_HTTP_PORT alone is
-// still the typo that it is.
+// isServiceLink reports whether name is a service link. It requires the Service's other
+// variables too, so that COXSWAIN_HTTP_PORT alone is still reported as a typo.
 func (e environment) isServiceLink(name string) bool {
 	m := serviceLink.FindStringSubmatch(name)
 	return len(m) > 0 && e[m[1]+"_SERVICE_HOST"] != "" && e[m[1]+"_PORT"] != ""
 }
 
-// SocketPath is where a client of this environment finds its sidecar.
+// SocketPath returns the path of the socket at which a client with this environment finds its sidecar.
 func SocketPath(env []string) string {
 	e := newEnvironment(env)
 	return cmp.Or(e[EnvSocket], e[EnvSocket+"_PATH"], DefaultSocket)

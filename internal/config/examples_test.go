@@ -21,7 +21,7 @@ func TestTheExampleForKustomizeIsValid(t *testing.T) {
 	require.NotEmpty(t, c.Rules.Items)
 }
 
-// What the chart puts into its ConfigMaps is a configuration.
+// The ConfigMaps of the chart are valid configurations.
 func TestConfigurationsOfTheChartAreValid(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("../helmtest/testdata/golden/*.yaml")

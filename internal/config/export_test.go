@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// load is Load of the bytes of a file, without the file.
+// load is Load with the bytes of a file in place of the file.
 func load(b []byte) (*Config, error) {
 	c := Default()
 	s, err := parse("c.yaml", b, &c)
@@ -31,7 +31,7 @@ func CheckParse(t *testing.T, b []byte) {
 	if slices.ContainsFunc(settings(c), func(s setting) bool {
 		return strings.Contains(s.v.String(), "://") && strings.Contains(s.v.String(), "@")
 	}) {
-		return // it is printed masked
+		return // Print would mask it
 	}
 	var out bytes.Buffer
 	if err := c.Print(&out); err != nil {
@@ -50,7 +50,7 @@ func CheckParse(t *testing.T, b []byte) {
 	}
 }
 
-// settled drops the notes of where a value was set, which differ.
+// settled removes the comments of Print, since where a value was set differs.
 func settled(text string) string {
 	lines := strings.Split(text, "\n")
 	for i, l := range lines {

@@ -17,17 +17,17 @@ type setting struct {
 	v    reflect.Value
 }
 
-// variable is its name in the environment.
+// variable returns the setting's name in the environment.
 func (s setting) variable() string {
 	return envPrefix + strings.ToUpper(strings.ReplaceAll(s.path, ".", "_"))
 }
 
-// settings lists every one of c; lists of sections, such as rules.items, are
-// written in files only.
+// settings returns all settings of c. Lists of sections, such as rules.items, are not
+// among them: they can be set in files only.
 func settings(c *Config) []setting { return collect("", reflect.ValueOf(c).Elem(), nil) }
 
-// Changed lists the settings in which c differs from o, as paths in the file's
-// order. Rules are compared by their files only.
+// Changed returns the paths of the settings in which c differs from o, in the file's
+// order. Of the rules, only the list of their files is compared.
 func (c *Config) Changed(o *Config) []string {
 	var paths []string
 	others := settings(o)
@@ -57,7 +57,7 @@ func collect(path string, v reflect.Value, to []setting) []setting {
 	return to
 }
 
-// key is a field's name in the file, empty for what is not written there.
+// key returns the name of a field in the file, empty if the field cannot be set there.
 func key(f reflect.StructField) string {
 	name, _, _ := strings.Cut(f.Tag.Get("yaml"), ",")
 	return name
@@ -70,11 +70,11 @@ func join(path, name string) string {
 	return path + "." + name
 }
 
-// trimEnd takes line breaks off the end of a value, as of a password file: what
-// was read from a file or a Secret often ends with one, and no value means it.
+// trimEnd removes line breaks from the end of a value: values from a file or a Secret
+// often end with one, and it is never meant to be part of the value.
 func trimEnd(text string) string { return strings.TrimRight(text, "\r\n") }
 
-// trim does so for every text.
+// trim applies trimEnd to every text setting.
 func trim(all []setting) {
 	for _, s := range all {
 		switch {
@@ -93,8 +93,8 @@ var (
 	onOffType    = reflect.TypeFor[api.OnOff]()
 )
 
-// setText is the one reading of a value, whether file, environment or flag wrote
-// it. Lists are separated by commas.
+// setText parses a value and sets v. Files, the environment and flags all use it, so that
+// a value means the same in each. The items of a list are separated by commas.
 func setText(v reflect.Value, text string) error {
 	switch {
 	case v.Type() == durationType:
@@ -124,8 +124,9 @@ func setDuration(v reflect.Value, text string) error {
 	return nil
 }
 
-// on reads what is on or off. A word that YAML 1.1 takes for a boolean may have
-// been made one on its way here, and the other way round.
+// on parses a switch, which may be written as on and off or as true and false, whatever
+// the field's type: YAML 1.1 reads a bare on or off as a boolean, so a tool between the
+// user and this file may have replaced one form by the other.
 func on(text string) (is, ok bool) {
 	switch text {
 	case "true", "on":

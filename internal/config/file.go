@@ -17,20 +17,20 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/nearest"
 )
 
-// maxFileBytes bounds what is parsed: a larger file is some other file.
+// maxFileBytes is the largest file that is parsed: a larger one is not a configuration.
 const maxFileBytes = 1 << 20
 
 // source is one file while it is read into a Config.
 type source struct {
 	name     string
-	number   int      // of Problem.file
+	number   int      // as in Problem.file
 	text     []string // its lines
 	lines    map[string]int
 	problems Problems
 }
 
-// readFile reads name over c. Its error is about the file as a whole, a
-// Problems of one; mistakes in fields are left in the returned source.
+// readFile reads the file name into c, over what c has. The error is a Problems with one
+// problem of the file as a whole; mistakes in fields are in the returned source.
 func readFile(name string, c *Config, opened func(string, fs.FileInfo)) (*source, error) {
 	b, info, err := readAll(name, opened)
 	if err != nil {
@@ -40,8 +40,8 @@ func readFile(name string, c *Config, opened func(string, fs.FileInfo)) (*source
 	return parse(name, b, c)
 }
 
-// readAll reads a file and says as of when: opened hears its state before the
-// first byte was read, so that a change during the reading is one after it.
+// readAll reads a file. It calls opened with the file's state before it reads the first
+// byte, so that a change during the reading counts as a change since then.
 func readAll(name string, opened func(string, fs.FileInfo)) ([]byte, fs.FileInfo, error) {
 	f, err := os.Open(name)
 	if err != nil {
@@ -58,7 +58,7 @@ func readAll(name string, opened func(string, fs.FileInfo)) ([]byte, fs.FileInfo
 	return b, info, err
 }
 
-// bare is an error without the path, which stands before it anyway.
+// bare returns an error without the path, which the message already has.
 func bare(err error) error {
 	var e *fs.PathError
 	if errors.As(err, &e) {
@@ -67,8 +67,8 @@ func bare(err error) error {
 	return err
 }
 
-// parse walks the syntax tree itself rather than decoding it, since a decoder
-// stops at the first mistake and the promise is to show all of them.
+// parse walks the syntax tree rather than using a decoder, since a decoder stops
+// at the first mistake and this package reports all of them.
 func parse(name string, b []byte, c *Config) (*source, error) {
 	s := &source{name: name}
 	return s, s.parse(b, reflect.ValueOf(c).Elem())
@@ -97,7 +97,7 @@ func (s *source) parse(b []byte, v reflect.Value) error {
 	return nil
 }
 
-// documents returns the first document that says anything, and the second.
+// documents returns the first two documents that are not empty.
 func documents(f *ast.File) (first, second ast.Node) {
 	for _, d := range f.Docs {
 		switch {
@@ -156,7 +156,7 @@ func (s *source) value(path string, n ast.Node, v reflect.Value) {
 	}
 	switch {
 	case v.Kind() == reflect.Pointer:
-		// What is absent is told from what is zero.
+		// A pointer distinguishes an absent value (nil) from zero.
 		v.Set(reflect.New(v.Type().Elem()))
 		s.value(path, n, v.Elem())
 	case v.Kind() == reflect.Struct:
@@ -169,7 +169,7 @@ func (s *source) value(path string, n ast.Node, v reflect.Value) {
 }
 
 // section reads a mapping into a struct. A section whose keys are all commented
-// out is null, and means its defaults.
+// out is null: its fields keep their defaults.
 func (s *source) section(path string, n ast.Node, v reflect.Value) {
 	if n.Type() == ast.NullType {
 		return
@@ -217,7 +217,7 @@ func (s *source) list(path string, n ast.Node, v reflect.Value) {
 		return
 	}
 	if len(seq.Values) == 0 {
-		v.SetZero() // as if it were not there: an empty list and none mean the same
+		v.SetZero() // an empty list means the same as no list
 		return
 	}
 	items := reflect.MakeSlice(v.Type(), len(seq.Values), len(seq.Values))
@@ -244,8 +244,8 @@ func (s *source) scalar(path string, n ast.Node, v reflect.Value) {
 	}
 }
 
-// scalarText is a scalar as it was written, without quotes: 0660 stays 0660
-// where a YAML decoder makes it 432.
+// scalarText returns a scalar as it was written, without quotes: 0660 stays 0660,
+// which a YAML decoder would turn into 432.
 func scalarText(n ast.Node) (string, bool) {
 	switch n := n.(type) {
 	case *ast.StringNode:

@@ -8,7 +8,7 @@ import (
 	"slices"
 )
 
-// Sources are all places a configuration comes from, the later over the earlier.
+// Sources are all sources of a configuration; later ones override earlier ones.
 type Sources struct {
 	// File is the YAML file; empty means the one that COXSWAIN_CONFIG names, if any.
 	File string
@@ -16,8 +16,8 @@ type Sources struct {
 	Env []string
 	// Flags are those that were given.
 	Flags []Flag
-	// Opened, if it is set, hears of every file before it is read, also of one
-	// that is missing (nil), and whether or not the configuration is valid.
+	// Opened, if it is set, is called with every file before the file is read, whether or
+	// not the configuration is valid. The state of a file that cannot be opened is nil.
 	Opened func(path string, state fs.FileInfo)
 }
 
@@ -25,12 +25,12 @@ type Sources struct {
 // and its value.
 type Flag struct{ Name, Path, Value string }
 
-// Check looks at a configuration that was read, for what this package cannot
-// know, such as whether rules make sense. Its problems have Path and Message.
+// Check finds mistakes of a configuration that this package cannot find, such as
+// rules that contradict themselves. Its problems have Path and Message.
 type Check func(*Config) []Problem
 
-// Load reads and validates a configuration. The error is a Problems with every
-// mistake of every source.
+// Load reads and validates a configuration. The error is a Problems with all
+// mistakes of all sources.
 func Load(src Sources, checks ...Check) (*Config, error) {
 	c := Default()
 	if src.Opened == nil {
@@ -57,7 +57,7 @@ func finish(c *Config, s *source, env environment, src Sources, checks []Check) 
 	problems := slices.Concat(s.problems, env.apply(all, c.from), applyFlags(src.Flags, all, c.from))
 	trim(all)
 	if c.lines[minIdlePath] == 0 && c.from[minIdlePath] == "" {
-		// Whoever asks for a small pool and nothing else has made no mistake.
+		// min_idle is not set: lower its default to the pool's maximum, so that a small pool alone is no mistake.
 		c.Redis.Pool.MinIdle = min(c.Redis.Pool.MinIdle, max(c.Redis.Pool.Max, 1))
 	}
 	misread := make(map[string]bool, len(problems))
@@ -67,7 +67,7 @@ func finish(c *Config, s *source, env environment, src Sources, checks []Check) 
 	problems = append(problems, c.importRules(s, misread, src.Opened)...)
 	for _, check := range append([]Check{validate}, checks...) {
 		for _, p := range check(c) {
-			// A value that could not be read is not also out of bounds.
+			// A value that could not be read has its problem already.
 			if !misread[p.Path] {
 				problems = append(problems, s.locate(c, p))
 			}
@@ -96,7 +96,7 @@ func applyFlags(flags []Flag, all []setting, from map[string]string) Problems {
 	return problems
 }
 
-// inFileOrder puts what is in no file last.
+// inFileOrder sorts problems by file and line; those that are in no file come last.
 func inFileOrder(a, b Problem) int {
 	place := func(p Problem) uint {
 		if p.line == 0 {
@@ -107,7 +107,7 @@ func inFileOrder(a, b Problem) int {
 	return cmp.Or(cmp.Compare(place(a), place(b)), cmp.Compare(a.line, b.line))
 }
 
-// locate says where the field of a problem was written last.
+// locate sets where the field of a problem was set last: a variable, a flag, or a line of a file.
 func (s *source) locate(c *Config, p Problem) Problem {
 	if c.from[p.Path] != "" {
 		p.Where = c.from[p.Path]

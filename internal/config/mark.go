@@ -7,13 +7,13 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/finding"
 )
 
-// MarkCheck is the check of sidecar doctor that is about byte order marks.
+// MarkCheck is the check of sidecar doctor that finds byte order marks.
 const MarkCheck = "config-bom"
 
 const byteOrderMark = "\ufeff"
 
-// Mark finds a byte order mark (BOM) in the text of a file; nil = it has none. One that only warns is skipped: some editors
-// put it before UTF-8.
+// Mark returns the problem of a byte order mark (BOM) in the text of a file; nil = it has none. A mark at the
+// beginning of UTF-8, which some editors write, is only a warning: it is skipped when the file is read.
 func Mark(text []byte) *finding.Problem {
 	p := &finding.Problem{ID: MarkCheck, Fix: "save the file as UTF-8 without a byte order mark"}
 	inside := bytes.Index(text, []byte("\n"+byteOrderMark))

@@ -9,8 +9,8 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/config"
 )
 
-// Each mistake of a file and all that is said of it, to the letter: these texts
-// are what someone reads at three in the morning.
+// mistakes has files with one mistake each, and the whole text of the error, since
+// an operator has to understand it in the middle of an incident.
 var mistakes = []struct{ name, yaml, want string }{
 	{"unknown key", "redis:\n  pol: 5\n", `
 c.yaml:2: redis.pol: unknown key; did you mean pool?
@@ -316,8 +316,8 @@ COXSWAIN_X: unknown variable; `+"`sidecar config print`"+` shows the known ones`
 		problems(t, config.Sources{File: write(t, "http: {addr: x}\nhtp: {}\ntelemetry: {log_level: x}\n"), Env: []string{"COXSWAIN_X=1"}}))
 }
 
-// Whatever the file says: a configuration or a list of mistakes, no panic, and
-// what loads prints to something that loads to the same.
+// Any file results in a configuration or in a list of mistakes, never in a panic, and a
+// configuration that is printed and loaded again is the same.
 func FuzzLoad(f *testing.F) {
 	for _, m := range mistakes {
 		f.Add([]byte(m.yaml))

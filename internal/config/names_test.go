@@ -20,7 +20,7 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/config"
 )
 
-// known are the keys of the configuration, sections included.
+// known adds the keys of the configuration, sections included.
 func known(into map[string]bool, at string, t reflect.Type) {
 	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
 		t = t.Elem()
@@ -36,7 +36,7 @@ func known(into map[string]bool, at string, t reflect.Type) {
 	}
 }
 
-// values are the keys of the chart, some of whose sections have the names of ours.
+// values adds the keys of the chart, since some of its sections have the names of sections of the configuration.
 func values(into map[string]bool, at string, v any) {
 	if m, ok := v.(map[string]any); ok {
 		for key, v := range m {
@@ -46,7 +46,7 @@ func values(into map[string]bool, at string, v any) {
 	}
 }
 
-// fields are the keys of maps on the wire, for the same reason.
+// fields adds the keys of maps on the wire, for the same reason.
 func fields(into map[string]bool, at string, t reflect.Type, outer ...reflect.Type) {
 	for _, f := range api.Fields(t) {
 		into[at+f.Name] = true
@@ -57,11 +57,11 @@ func fields(into map[string]bool, at string, t reflect.Type, outer ...reflect.Ty
 }
 
 var (
-	// keyLike is text that can only be a key: a section and what follows it, which no
-	// path, host, metric or variable of a program goes on from.
+	// keyLike matches text that can only be a key: a section and the names after it, if
+	// it is not the end of a path, a host, a metric or a variable of a program.
 	keyLike = regexp.MustCompile(`(?:^|[^\w./@:*$-])((?:socket|http|redis|limits|telemetry|readiness|rules|breakers|streams)(?:(?:\[\d+\])?\.[A-Za-z_]\w*)+)(\(?)`)
 	index   = regexp.MustCompile(`\[\d+\]`)
-	// other is the end of a file's name or of a host's, a name of Go, or a limit of a container.
+	// other matches what looks like a key and is a file, a host, a name of Go, or a limit of a container.
 	other = regexp.MustCompile(`\.(?:go|lua|yaml|yml|md|sh|conf|sock|json|txt|log|tgz|io|com|example|org|svc|default|test)$|\.[A-Z]|^limits\.(?:cpu|memory)$|\.example\.|\.svc\.`)
 )
 

@@ -11,11 +11,11 @@ import (
 )
 
 // Print writes c as a file that could be loaded again, except for its secrets,
-// which are masked. Beside each value stands its variable and what set it.
+// which are masked. A comment at each value has its variable, and where it was set.
 func (c *Config) Print(w io.Writer) error {
 	masked := c.masked()
 	if len(c.imported) > 0 {
-		masked.Rules.Items = c.Rules.Items[:c.own] // rules.files brings the others
+		masked.Rules.Items = c.Rules.Items[:c.own] // the others are read from rules.files again
 	}
 	comments := yaml.CommentMap{}
 	for _, s := range settings(&masked) {
@@ -29,7 +29,7 @@ func (c *Config) Print(w io.Writer) error {
 		case line > 0:
 			note += fmt.Sprintf(", set in line %d", line)
 		}
-		if s.v.Kind() == reflect.Slice { // its first line ends with the key
+		if s.v.Kind() == reflect.Slice { // a list begins on the line after its key
 			comments["$."+s.path] = []*yaml.Comment{yaml.HeadComment(note)}
 			continue
 		}
@@ -44,7 +44,7 @@ func (c *Config) Print(w io.Writer) error {
 	return err
 }
 
-// masked is c without its secrets.
+// masked returns a copy of c without its secrets.
 func (c *Config) masked() Config {
 	m := *c
 	m.Redis.URL = maskSecrets(c.Redis.URL)
@@ -54,7 +54,8 @@ func (c *Config) masked() Config {
 	return m
 }
 
-// Printed reads what Print wrote, of a running sidecar. It is not checked, and its secrets are masked.
+// Printed parses the output of Print, as a running sidecar returns it. The result is not validated, and its secrets
+// are masked.
 func Printed(text string) (*Config, error) {
 	c := Default()
 	s, err := parse("the configuration in force", []byte(text), &c)
@@ -64,14 +65,15 @@ func Printed(text string) (*Config, error) {
 	return &c, err
 }
 
-// Unlike lists the settings in which c differs from one that was printed, by path; not rules and policies, and not secrets.
+// Unlike returns the paths of the settings in which c differs from a printed one. It compares no rules, policies or
+// secrets.
 func (c *Config) Unlike(printed *Config) []string {
 	m := c.masked()
 	return m.Changed(printed)
 }
 
-// quoteHidden writes what is not printable as Go does, which is how YAML does it
-// in double quotes: on a terminal it would else be obeyed.
+// quoteHidden writes text with characters that are not printable in Go's quotes, whose
+// escapes YAML reads too: a terminal would carry out control sequences in it.
 func quoteHidden(text string) ([]byte, error) {
 	if strings.ContainsFunc(text, func(r rune) bool { return !strconv.IsPrint(r) }) {
 		return []byte(strconv.Quote(text)), nil

@@ -8,22 +8,22 @@ import (
 
 // Problem is one mistake.
 type Problem struct {
-	// Where it was written: file:line, the variable or the flag. Checks given to
-	// Load leave it empty, and Load fills it.
+	// Where the value was set: file:line, the variable or the flag. The checks that
+	// Load is given leave it empty, and Load sets it.
 	Where string
-	// Path is the field; empty when the mistake is not in one.
+	// Path is the path of the field; empty when the mistake is not in a field.
 	Path string
-	// Message says what is wrong and ends with the remedy.
+	// Message describes what is wrong and ends with the remedy.
 	Message string
-	// Excerpt is the line of the file, empty when it was written elsewhere.
+	// Excerpt is the line of the file, empty when the value was set elsewhere.
 	Excerpt string
 
-	// To show problems in the order of the files: 0 is the file itself, then come
-	// those of rules.files; line 0 is elsewhere.
+	// file and line sort the problems: file 0 is the configuration file, 1 and up are
+	// those of rules.files; line 0 is a problem that is in no file.
 	file, line int
 }
 
-// String is the problem as people read it, on one line or two.
+// String returns the problem as text for people: one line, and the excerpt on a second.
 func (p Problem) String() string {
 	parts := make([]string, 0, 3)
 	for _, s := range []string{p.Where, p.Path, p.Message} {
@@ -38,7 +38,7 @@ func (p Problem) String() string {
 	return maskSecrets(s)
 }
 
-// Problems is every mistake of a configuration, so that one run shows them all.
+// Problems is all mistakes of a configuration, so that one run shows them all.
 type Problems []Problem
 
 // Error implements error.
@@ -51,17 +51,17 @@ func (p Problems) Error() string {
 }
 
 // credentials matches the user part of any URL in a text. It is greedy up to the
-// last @, since people paste passwords that hold one unescaped.
+// last @, since users paste passwords that contain an unescaped @.
 var credentials = regexp.MustCompile(`://\S*@`)
 
-// maskSecrets is applied to whatever leaves this package as text: excerpts and
-// quoted values end in logs and tickets.
+// maskSecrets is applied to all text that this package returns, since excerpts and
+// quoted values end up in logs and tickets.
 func maskSecrets(s string) string { return credentials.ReplaceAllString(s, "://"+hidden+"@") }
 
 // hidden is what is shown instead of a secret.
 const hidden = "xxxxx"
 
-// passwords matches what a line of a file says of one, to the line's end.
+// passwords matches a password key in a line of a file, and its value to the end of the line.
 var passwords = regexp.MustCompile(`(password["']?\s*:\s*)\S.*`)
 
 // excerpt is one numbered line of the file.

@@ -8,7 +8,7 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/redisurl"
 )
 
-// redisLogin finds a user or a password that is said twice, or to nobody.
+// redisLogin finds a user or a password that is set twice, or that the embedded store would not use.
 func (k *checker) redisLogin(r Redis, u redisurl.URL) {
 	if r.Username != "" {
 		switch {
@@ -33,7 +33,7 @@ func (k *checker) redisLogin(r Redis, u redisurl.URL) {
 	}
 }
 
-// sentinelLogin finds a login that nobody would use, or half of one.
+// sentinelLogin finds a login without sentinels, a password that is set twice, and a user without a password.
 func (k *checker) sentinelLogin(l Login, u redisurl.URL) {
 	const at = "redis.sentinel."
 	for _, f := range []struct{ path, value string }{
@@ -56,7 +56,7 @@ func (k *checker) sentinelLogin(l Login, u redisurl.URL) {
 	}
 }
 
-// redisTLS finds files that would never be used, and half a client certificate.
+// redisTLS finds settings that a connection without TLS would not use, and a certificate or key without the other.
 func (k *checker) redisTLS(t TLS, u redisurl.URL) {
 	const at = "redis.tls."
 	for _, f := range []struct{ path, value, example string }{
@@ -84,7 +84,7 @@ func (k *checker) redisTLS(t TLS, u redisurl.URL) {
 	}
 }
 
-// absolute asks for a path that means the same wherever the sidecar is started.
+// absolute requires an absolute path, which means the same whatever the working directory is.
 func (k *checker) absolute(path, file, example string) {
 	if !filepath.IsAbs(file) {
 		k.add(path, "%q is not absolute; write the whole path, such as %s", file, example)

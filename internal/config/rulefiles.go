@@ -17,20 +17,20 @@ import (
 	"github.com/coxswain-sidecar/coxswain/client/api"
 )
 
-// maxRuleFiles is far more than anybody mounts, and few enough to read at each reload.
+// maxRuleFiles is far more than users mount, and few enough to read at each reload.
 const maxRuleFiles = 64
 
-// itemsPath is where every rule is in a Config, whichever file it is from.
+// itemsPath is the path of the list that has every rule of a Config, whichever file it is from.
 const itemsPath = "rules.items"
 
-// imported is where one rule of rules.files is from: its place there.
+// imported is the origin of one rule: a file of rules.files, and the index in its list.
 type imported struct {
 	from  *source
 	index int
 }
 
 // importRules appends the rules of rules.files to those of the file itself, and
-// adds to misread what could not be read of them.
+// adds to misread the paths of fields that could not be read.
 func (c *Config) importRules(s *source, misread map[string]bool, opened func(string, fs.FileInfo)) []Problem {
 	c.own = len(c.Rules.Items)
 	if n := len(c.Rules.Files); n > maxRuleFiles {
@@ -58,9 +58,10 @@ func (c *Config) importRules(s *source, misread map[string]bool, opened func(str
 	return append(problems, c.twice(s, misread)...)
 }
 
-// readRules reads one of rules.files. Its error is that there is nothing to read.
+// readRules reads one of rules.files. It returns an error only if the file cannot be read; mistakes in the file are in
+// the source.
 func (c *Config) readRules(name string, number int, opened func(string, fs.FileInfo)) (*source, []api.Rule, error) {
-	// Opening a pipe would wait for whoever writes into it.
+	// Opening a pipe would block until a writer opens it.
 	if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() {
 		opened(name, info)
 		return nil, nil, fmt.Errorf("it is no regular file")
@@ -82,8 +83,8 @@ func (c *Config) readRules(name string, number int, opened func(string, fs.FileI
 	return s, file.Items, nil
 }
 
-// adopt takes over the rules of a file, their lines and what is misread of them
-// under the paths that they have in c.
+// adopt adds the rules of a file to c. Their lines and misread fields get the paths
+// that the rules have in c.
 func (c *Config) adopt(s *source, rules []api.Rule, misread map[string]bool) {
 	base := len(c.Rules.Items)
 	here := func(path string) string {
@@ -109,7 +110,7 @@ func (c *Config) adopt(s *source, rules []api.Rule, misread map[string]bool) {
 	c.Rules.Items = append(c.Rules.Items, rules...)
 }
 
-// withLine sets a line in a map that may not be there yet.
+// withLine sets a line in a map, which it makes if it is nil.
 func withLine(lines map[string]int, path string, line int) map[string]int {
 	if lines == nil {
 		lines = map[string]int{}
@@ -118,9 +119,9 @@ func withLine(lines map[string]int, path string, line int) map[string]int {
 	return lines
 }
 
-// twice finds names that two files give to a rule; a name twice in one file is
-// left to the check of the rules. Nobody who reads one of the files could guess
-// where the other rule is, so both places are named.
+// twice finds rules of two files with the same name; the check of the rules finds
+// those of one file. The problem names the places of both rules, since one file
+// does not show where the other rule is.
 func (c *Config) twice(s *source, misread map[string]bool) []Problem {
 	var problems []Problem
 	first := make(map[string]int, len(c.Rules.Items))
@@ -142,7 +143,7 @@ func (c *Config) twice(s *source, misread map[string]bool) []Problem {
 	return problems
 }
 
-// importedAs translates the path of a rule in c to its file and its path there.
+// importedAs returns the file of a rule with a path in c, and the path in that file.
 func (c *Config) importedAs(path string) (*source, string, bool) {
 	index, rest, ok := itemIndex(path, itemsPath)
 	index -= c.own
@@ -153,7 +154,7 @@ func (c *Config) importedAs(path string) (*source, string, bool) {
 	return x.from, fmt.Sprintf("items[%d]%s", x.index, rest), true
 }
 
-// itemIndex takes list[7].name apart into 7 and .name.
+// itemIndex splits list[7].name into 7 and .name.
 func itemIndex(path, list string) (index int, rest string, ok bool) {
 	path, ok = strings.CutPrefix(path, list+"[")
 	if !ok {
@@ -165,7 +166,7 @@ func itemIndex(path, list string) (index int, rest string, ok bool) {
 }
 
 // IsWhole reports whether a file is a whole configuration rather than one of
-// rules.files: whether it has any of its sections. What cannot be read is none.
+// rules.files: it has at least one section of Config. A file that cannot be read is not.
 func IsWhole(file string) bool {
 	b, _, err := readAll(file, func(string, fs.FileInfo) {})
 	if err != nil || len(b) > maxFileBytes {
@@ -189,8 +190,8 @@ func IsWhole(file string) bool {
 	return false
 }
 
-// LoadRules reads files of rules alone, as rules.files would. The error is a
-// Problems with every mistake of every file.
+// LoadRules reads files of rules without a configuration, as if they were in rules.files.
+// The error is a Problems with all mistakes of all files.
 func LoadRules(files []string, checks ...Check) ([]api.Rule, error) {
 	c := Default()
 	c.Rules.Files = files

@@ -129,7 +129,7 @@ func TestAFileMayBeginWithAByteOrderMark(t *testing.T) {
 	require.False(t, config.IsWhole(file+".gone"))
 }
 
-// What is not printable is written out, and is the same when it is read again.
+// Print escapes characters that are not printable; a configuration that is read again is the same.
 func TestAPrintedConfigurationDrivesNoTerminal(t *testing.T) {
 	t.Parallel()
 	const rules = "rules:\n  items:\n    - name: a\n      deny:\n        - glob: \"x\\e[2J\\u009b\\u202e\\n*\"\n        - glob: 'yes'\n"

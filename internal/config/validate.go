@@ -20,22 +20,22 @@ import (
 const (
 	socketPath  = "socket.path"
 	minIdlePath = "redis.pool.min_idle"
-	// MaxSocketPath is the longest path in bytes: sun_path of Linux has 108, the
-	// last of them the terminator.
+	// MaxSocketPath is the longest path in bytes: sun_path of Linux has 108, and the
+	// last is the terminator.
 	MaxSocketPath = 107
 	maxID         = math.MaxUint32 - 1 // (uid_t)-1 means "none" to the kernel
 	maxDuration   = 24 * time.Hour
 	maxProcs      = 1024
 )
 
-// checker collects what is wrong.
+// checker collects problems.
 type checker []Problem
 
 func (k *checker) add(path, format string, args ...any) {
 	*k = append(*k, Problem{Path: path, Message: fmt.Sprintf(format, args...)})
 }
 
-// validate finds every value that cannot be started with.
+// validate finds every value with which the sidecar cannot start.
 func validate(c *Config) []Problem {
 	var k checker
 	k.socket(c.Socket)
@@ -120,8 +120,8 @@ func (k *checker) address(path, addr, examples string) {
 	}
 }
 
-// loopback checks that only this machine, or the containers of the same pod, can reach an address. It refuses names, since DNS may
-// resolve them to any address.
+// loopback checks that only this machine, or the containers of the same pod, can reach an address. It refuses
+// names, since DNS may resolve them to any address.
 func (k *checker) loopback(path, addr string) {
 	before := len(*k)
 	if k.address(path, addr, "127.0.0.1:8087"); addr == "" || len(*k) > before {
@@ -134,8 +134,8 @@ func (k *checker) loopback(path, addr string) {
 	}
 }
 
-// name is what a prefix and a tenant are made of: nothing that Redis Cluster
-// reads as a hash tag, nothing that splits a key, and no pattern of SCAN or ACLs.
+// name matches a valid prefix or tenant: it has no characters of a hash tag of Redis
+// Cluster, of a separator in keys, or of a pattern of SCAN or ACLs.
 var name = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
 
 func (k *checker) redis(r Redis) {
@@ -169,19 +169,19 @@ func (k *checker) limits(l Limits) {
 	between(k, "limits.max_waiting", l.MaxWaiting, 1, 65_536)
 	between(k, "limits.max_connections", l.MaxConnections, 1, 65_536)
 	if l.MaxTotalBytes != 0 {
-		// Half is for unfinished frames, half for calls, whose params are there twice:
-		// a frame of the greatest length has to fit in either.
+		// Half is for buffers, half for calls, whose params are in memory twice: a frame
+		// of the greatest length has to fit in each half.
 		between(k, "limits.max_total_bytes", l.MaxTotalBytes, TotalBytesFor(l.MaxFrameBytes), 1<<40)
 	}
 	between(k, "limits.max_total_waiting", l.MaxTotalWaiting, 0, 1<<20)
 	between(k, "limits.shutdown_grace", l.ShutdownGrace, 0, time.Hour)
 }
 
-// TotalBytesFor is the least limits.max_total_bytes with which a frame of the
-// greatest length is read and carried out.
+// TotalBytesFor returns the smallest limits.max_total_bytes with which a frame of the
+// greatest length can be read and carried out.
 func TotalBytesFor(maxFrameBytes int64) int64 { return 5 * maxFrameBytes }
 
-// between asks for a value within bounds, both of them allowed.
+// between requires a value from low to high, both included.
 func between[T cmp.Ordered](k *checker, path string, v, low, high T) {
 	if v < low || v > high {
 		k.add(path, "%v is out of range; write %v to %v", v, low, high)

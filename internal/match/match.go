@@ -1,5 +1,6 @@
-// Package match finds the first of many sets of names that has a name: exact names,
-// suffixes of domains and globs. Rules and breaker policies choose keys by it.
+// Package match finds the first of many sets that contains a name. A set is one exact name,
+// the names with a domain suffix, or the names that match a glob. Rules and breaker policies
+// use it to choose keys.
 package match
 
 import (
@@ -11,7 +12,7 @@ import (
 	"github.com/coxswain-sidecar/coxswain/client/api"
 )
 
-// Matcher finds the first of many sets that has a key. The zero matcher has none.
+// Matcher finds the first of many sets that contains a key. The zero Matcher has no sets.
 type Matcher struct {
 	exact, suffix map[string]int
 	globs         []glob
@@ -22,7 +23,7 @@ type glob struct {
 	pattern string
 }
 
-// New makes the matcher of these sets, in their order.
+// New returns a matcher of these sets, in their order.
 func New(ms []api.Match) (m Matcher) {
 	for i, x := range ms {
 		m.Add(i, x)
@@ -30,7 +31,7 @@ func New(ms []api.Match) (m Matcher) {
 	return m
 }
 
-// Add takes a set that comes after all that were added before.
+// Add adds a set with the index at, which must be higher than those that were added before.
 func (m *Matcher) Add(at int, x api.Match) {
 	first := func(in *map[string]int, text string) {
 		if *in == nil {
@@ -52,8 +53,8 @@ func (m *Matcher) Add(at int, x api.Match) {
 	}
 }
 
-// Lower is a domain's text in lower case, since case means nothing there. Bytes
-// that are not UTF-8 stay as they are.
+// Lower returns a domain in lower case, since domains are not case-sensitive. It returns
+// a text that is not UTF-8 unchanged.
 func Lower(text string) string {
 	if !utf8.ValidString(text) {
 		return text
@@ -61,8 +62,8 @@ func Lower(text string) string {
 	return strings.ToLower(text)
 }
 
-// ASCII is how DNS has a name with letters beyond ASCII, and so how clients name it
-// as a key; the text itself where there is no such form.
+// ASCII returns the form that DNS uses for a name with letters beyond ASCII (IDNA), since
+// clients use that form as the key. It returns the text unchanged if there is no such form.
 func ASCII(text string) string {
 	if strings.IndexFunc(text, func(c rune) bool { return c >= utf8.RuneSelf }) < 0 {
 		return text
@@ -74,8 +75,8 @@ func ASCII(text string) string {
 	return name
 }
 
-// First is the place of the first set that has the key, or -1. What it costs
-// grows with the globs and the labels of the key, not with the other sets.
+// First returns the index of the first set that contains the key, or -1. Its cost
+// grows with the number of globs and of labels of the key, not with the other sets.
 func (m *Matcher) First(key string) int {
 	best := -1
 	better := func(at int, ok bool) {
@@ -102,12 +103,13 @@ func (m *Matcher) First(key string) int {
 	return best
 }
 
-// globs reports whether text is of the pattern's form. When the rest does not
-// fit, only the last * is tried with more: those before it lose nothing by what
-// they have. So the time is at most the product of the lengths, whoever wrote them.
+// globs reports whether text matches the pattern. When the rest does not match, only the
+// last * is extended: a longer match of an earlier * could not help, since the last one can
+// match all that the earlier one would. So the time is at most the product of the lengths,
+// even for a hostile pattern.
 func globs(pattern, text string) bool {
 	p, t := 0, 0
-	star, from := -1, 0 // behind the last *, and where the text went on after it
+	star, from := -1, 0 // after the last * of the pattern, and where in the text its match ends
 	for t < len(text) {
 		c, size := utf8.DecodeRuneInString(text[t:])
 		switch {
@@ -124,7 +126,7 @@ func globs(pattern, text string) bool {
 				at++
 			}
 			want, width := utf8.DecodeRuneInString(pattern[at:])
-			// Bytes that are not UTF-8 are all the same rune.
+			// Compare the bytes too: bytes that are not UTF-8 all decode to the same rune.
 			if want == c && pattern[at:at+width] == text[t:t+size] {
 				p, t = at+width, t+size
 				continue
@@ -140,7 +142,7 @@ func globs(pattern, text string) bool {
 	return strings.Trim(pattern[p:], "*") == ""
 }
 
-// BadEscape is where a \ stands in a pattern that is not before *, ? or \; -1 = nowhere.
+// BadEscape returns the offset of the first \ in a pattern that does not escape *, ? or \, and -1 if there is none.
 func BadEscape(pattern string) int {
 	for i := 0; i < len(pattern); i++ {
 		if pattern[i] != '\\' {

@@ -19,9 +19,9 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/rpc"
 )
 
-// BenchmarkPing is session.ping over the socket: with one caller, and with 64 on
-// 4 connections. BenchmarkEcho beside it is the floor: a goroutine that sends
-// back what it reads.
+// BenchmarkPing measures session.ping over the socket: with one caller, and with 64 on
+// 4 connections. BenchmarkEcho is the lower bound: a goroutine that sends back the bytes
+// that it reads.
 func BenchmarkPing(b *testing.B) {
 	frame := request(b, 1, "session.ping")
 	b.Run("callers=1", func(b *testing.B) {
@@ -64,8 +64,8 @@ func BenchmarkEcho(b *testing.B) {
 	b.Run("callers=64", func(b *testing.B) { roundTrips(b, path, frame, len(frame), 4, 16) })
 }
 
-// BenchmarkAcquire is ratelimit.acquire over the socket on a real Redis, beside
-// the same call without the socket: the difference is what this package costs.
+// BenchmarkAcquire measures ratelimit.acquire on a real Redis, over the socket and
+// without it: the difference is the cost of this package.
 func BenchmarkAcquire(b *testing.B) {
 	srv := serveOn(b, rpc.Options{}, luatest.Open(b, lua.Options{URL: redistest.URL(b)}))
 	limit := m{"key": "k", "algorithm": "token_bucket", "limits": []m{{"limit": 1_000_000, "period_ms": 1000}}}
@@ -97,8 +97,8 @@ func BenchmarkAcquire(b *testing.B) {
 	}
 }
 
-// callLoop has callers on some connections, each of which sends its next call
-// when it has its reply, told apart by the msgid: a client in small.
+// callLoop runs callers on some connections. Each sends its next call when it has its
+// reply, which it recognizes by the msgid, as a real client does.
 func callLoop(b *testing.B, path string, frame []byte, conns, callers int) {
 	b.Helper()
 	var done sync.WaitGroup
@@ -115,7 +115,7 @@ func callLoop(b *testing.B, path string, frame []byte, conns, callers int) {
 	done.Wait()
 }
 
-// replies keeps some calls under way until there were enough.
+// replies keeps under calls in flight until it has read the replies of calls of them.
 func replies(b *testing.B, c net.Conn, frame []byte, under, calls int) {
 	in := bufio.NewReaderSize(c, 64<<10)
 	s := newSkimmer()
@@ -141,7 +141,7 @@ func replies(b *testing.B, c net.Conn, frame []byte, under, calls int) {
 	}
 }
 
-// oneReply reads a whole reply and returns its msgid, a fixint.
+// oneReply reads one reply and returns its msgid, a fixint.
 func oneReply(in *bufio.Reader, s *rpc.Skimmer) (byte, error) {
 	s.Reset()
 	for {
@@ -164,8 +164,8 @@ func oneReply(in *bufio.Reader, s *rpc.Skimmer) (byte, error) {
 	}
 }
 
-// roundTrips has on each connection some callers of which each has one frame
-// under way: a lone caller waits for its reply, several share reads and writes.
+// roundTrips runs some callers on each connection, each with one frame in flight: a
+// single caller waits for its reply, several share reads and writes.
 func roundTrips(b *testing.B, path string, frame []byte, reply, conns, callers int) {
 	b.Helper()
 	var done sync.WaitGroup

@@ -13,21 +13,22 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/rpc"
 )
 
-// unfinished is the beginning of a frame, so many bytes of it, that announces more.
+// unfinished returns the beginning of a frame, with size bytes of a longer body.
 func unfinished(t testing.TB, size int) []byte {
 	t.Helper()
 	head := []byte{0x94, 0, 7, 0xa1, 'x', 0xc6}
 	return append(binary.BigEndian.AppendUint32(head, 1<<20-100), make([]byte, size)...)
 }
 
-// A megabyte of the budget is for buffers. Whoever has the largest makes room.
+// Half of the budget, 1 MiB, is for buffers. When it is used up, the server closes the connection with the
+// largest buffers.
 func TestTheLargestUnfinishedFrameMakesRoomForOthers(t *testing.T) {
 	t.Parallel()
 	count := newCounters(t)
 	b := serve(t, rpc.Options{Limits: api.Limits{MaxTotalBytes: 2 << 20}, Telemetry: count.telemetry})
 	idle, large, small := b.dial(t), b.dial(t), b.dial(t)
 	idle.alive()
-	large.send(unfinished(t, 600_000)) // in a buffer of 1 MiB: a whole budget
+	large.send(unfinished(t, 600_000)) // its buffer is 1 MiB, the whole budget of buffers
 	eventually(t, "the frame is held", func() bool { held, _ := b.Held(); return held > 1<<19 })
 	small.send(unfinished(t, 100_000))
 	large.closed()
@@ -35,7 +36,7 @@ func TestTheLargestUnfinishedFrameMakesRoomForOthers(t *testing.T) {
 	require.EqualValues(t, 1, count.value("coxswain.connections.closed", "over_budget"))
 	require.Contains(t, b.log.String(), "the buffers of all connections take too much memory together: closing the connection with the largest")
 
-	// The rest of the small one's frame: it is read to its end, and answered.
+	// The small frame is completed, and answered.
 	small.send(make([]byte, 1<<20-100-100_000), []byte{0x80})
 	_, err, _ := small.reply()
 	require.Contains(t, errorText(t, err), "METHOD_NOT_FOUND")
@@ -63,7 +64,7 @@ func TestCallsThatTakeTooMuchTogetherAreRefused(t *testing.T) {
 	b := serve(t, rpc.Options{Limits: api.Limits{MaxTotalBytes: 2 << 20}}, g.method("gate.wait"))
 	p, other := b.dial(t), b.dial(t)
 	note := string(make([]byte, 400_000))
-	p.send(request(t, 1, "gate.wait", m{"note": note})) // of 1 MiB for calls it takes 0.8
+	p.send(request(t, 1, "gate.wait", m{"note": note})) // its two copies take 0.8 of the 1 MiB for calls
 	<-g.entered
 	p.send(request(t, 2, "gate.wait", m{"note": note}))
 	id, err, _ := p.reply()

@@ -14,7 +14,7 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/rpc"
 )
 
-// What is not UTF-8 comes back as it came, so that it can be used.
+// Bytes that are not UTF-8 are returned unchanged, so that the client can use them in its next call.
 func TestBytesThatAreNotUTF8ComeBackAsTheyCame(t *testing.T) {
 	eachStore(t, func(t *testing.T, url string) {
 		p := serveOn(t, rpc.Options{}, luatest.Open(t, lua.Options{URL: url})).dial(t)
@@ -50,7 +50,7 @@ func TestBytesThatAreNotUTF8ComeBackAsTheyCame(t *testing.T) {
 	})
 }
 
-// A text for people is UTF-8 whatever was put into it.
+// A text for people is UTF-8, even if the texts of clients in it are not.
 func TestTextsForPeopleShowBytesThatAreNotUTF8(t *testing.T) {
 	t.Parallel()
 	b, hub := serveEvents(t, rpc.Options{})
@@ -68,7 +68,7 @@ func names(page map[string]any) (all []any) {
 	return all
 }
 
-// No answer is larger than what is taken: pages are cut, and what cannot be is an error.
+// No reply exceeds max_frame_bytes: pages of lists are cut, and a result that cannot be cut is an error.
 func TestAnswersKeepTheLimitOfFrames(t *testing.T) {
 	t.Parallel()
 	o := rpc.Options{}
@@ -98,7 +98,7 @@ func TestAnswersKeepTheLimitOfFrames(t *testing.T) {
 	p.alive()
 }
 
-// A request id is of one call.
+// A request id identifies one call.
 func TestARequestIDOfAnotherCallIsAConflict(t *testing.T) {
 	t.Parallel()
 	b := serveOn(t, rpc.Options{}, luatest.Open(t, lua.Options{URL: redistest.URL(t)}))
@@ -118,10 +118,10 @@ func TestARequestIDOfAnotherCallIsAConflict(t *testing.T) {
 		require.Contains(t, text, "CONFLICT: _request_id")
 	}
 	require.NotContains(t, p.must("lock.get", m{"name": "b"}), "fence", "it was not carried out")
-	p.must("lock.get", m{"name": "a", "_request_id": "id"}) // which takes no notice of it
+	p.must("lock.get", m{"name": "a", "_request_id": "id"}) // an idempotent method, which ignores the id
 }
 
-// Some clients have no booleans but 0 and 1.
+// The languages of some clients have no booleans other than 0 and 1.
 func TestZeroAndOneAreBooleans(t *testing.T) {
 	t.Parallel()
 	p := serveAll(t).dial(t)

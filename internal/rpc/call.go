@@ -340,7 +340,8 @@ func (k *call) fail(err error, cancelled bool) string {
 	return string(e.Code)
 }
 
-// report logs the cause of an internal error, which is not sent to the caller, and keeps the error for inspect.snapshot.
+// report logs the cause of an internal error, which is not sent to the caller, and keeps the error for
+// inspect.snapshot.
 func (k *call) report(e *api.Error, err error) {
 	if e.Code == api.Internal {
 		if more, ok := k.conn.server.faults.take(k.entry.Name, time.Now()); ok {

@@ -15,12 +15,12 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/rpc"
 )
 
-// gate is a method whose calls wait until the test lets them go.
+// gate is a method whose calls wait until the test lets them return.
 type gate struct {
-	// entered has the context of each call that runs; open lets one go.
+	// entered receives the context of each call that runs; each error sent to open lets one call return.
 	entered chan context.Context
 	open    chan error
-	// deaf calls do not hear that they are cancelled.
+	// deaf makes calls ignore that they are cancelled.
 	deaf bool
 }
 
@@ -50,7 +50,7 @@ func (g *gate) run(ctx context.Context, p *gateParams) (gateResult, error) {
 	}
 }
 
-// method makes an entry of the gate under a name.
+// method returns the gate as an entry with this name.
 func (g *gate) method(name string, flags ...string) rpc.Entry {
 	return rpc.On(rpc.NewMethod[gateParams, gateResult](api.Spec{Name: name, Notify: name == "gate.notify"}), g.run, flags...)
 }
@@ -99,7 +99,7 @@ func TestAMsgidInFlightTwiceClosesTheConnection(t *testing.T) {
 		request(t, 5, "gate.wait"),
 		request(t, 5, "session.ping"),
 		request(t, 5.0, "no.such"),
-		unhex(t, "9400d3000000000000000590"+"90"), // another width, and no method
+		unhex(t, "9400d3000000000000000590"+"90"), // the same msgid with another width, and an empty method
 	} {
 		p := b.dial(t)
 		p.send(request(t, 5, "gate.wait"))
@@ -111,7 +111,7 @@ func TestAMsgidInFlightTwiceClosesTheConnection(t *testing.T) {
 	require.Contains(t, b.log.String(), "duplicate msgid")
 
 	p := b.dial(t)
-	for range 3 { // once answered, it may be used again
+	for range 3 { // the msgid of an answered request may be used again
 		p.send(request(t, 5, "gate.wait"))
 		<-g.entered
 		g.open <- nil
@@ -144,7 +144,7 @@ func TestCancel(t *testing.T) {
 		_, err, _ := p.reply()
 		require.Contains(t, errorText(t, err), "CANCELLED: ")
 	}
-	// What names no call in flight, or cannot be read, is dropped in silence.
+	// A cancel that names no call in flight, or that cannot be read, is dropped without a reply.
 	p.send(
 		notification(t, "rpc.cancel", []any{77}), notification(t, "rpc.cancel", []any{"x"}),
 		notification(t, "rpc.cancel", []any{1, 2}), notification(t, "rpc.cancel", m{}), notification(t, "rpc.cancel", nil),
@@ -167,8 +167,8 @@ func TestACancelledCallThatFinishedAnswersItsResult(t *testing.T) {
 	require.Equal(t, m{"note": "done"}, result)
 }
 
-// While all goroutines for calls are taken, calls wait in a queue: they are run
-// in order, and a cancelled one is answered at once and never run.
+// While all goroutines for calls are busy, calls wait in a queue. They run in order,
+// and a cancelled one is answered at once and never runs.
 func TestQueuedCalls(t *testing.T) {
 	t.Parallel()
 	g := newGate()
@@ -205,7 +205,7 @@ func TestAQueuedCallWhoseTimeIsUpIsNotRun(t *testing.T) {
 	p.send(request(t, 1, "gate.wait"))
 	<-g.entered
 	p.send(request(t, 2, "gate.wait", m{"_deadline_ms": 0}))
-	p.alive() // it was read, and so queued
+	p.alive() // so the call was read, and is in the queue
 	g.open <- nil
 	p.reply()
 	_, err, _ := p.reply()
@@ -248,7 +248,7 @@ func TestClosingCancelsTheCalls(t *testing.T) {
 	eventually(t, "the connection is forgotten", func() bool { return b.Connections() == 0 })
 }
 
-// Past max_inflight acquiring calls are refused; what gives back is served.
+// Beyond max_inflight, calls that acquire are refused. Calls that give back have a bound of their own.
 func TestOverload(t *testing.T) {
 	t.Parallel()
 	g, back := newGate(), newGate()
@@ -269,11 +269,11 @@ func TestOverload(t *testing.T) {
 	<-back.entered
 	<-back.entered
 
-	// A notification cannot be told to come again, so it is run all the same.
+	// The client of a notification gets no error and would not repeat it, so it runs in any case.
 	p.send(notification(t, "gate.notify", nil), notification(t, "rpc.cancel", []any{1}))
 	<-back.entered
 	back.open <- nil
-	p.reply() // whichever of the three it let go: a reply, or the cancelled call's
+	p.reply() // of the call that returned, or of the cancelled one
 	for range 2 {
 		back.open <- nil
 	}

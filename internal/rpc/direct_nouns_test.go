@@ -12,7 +12,7 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/rpc"
 )
 
-// sendAll sends a crowd of calls in one write.
+// sendAll sends crowd calls in one write.
 func (p *peer) sendAll(method string, params func(i int) m) (ids []int) {
 	p.t.Helper()
 	var frames [][]byte
@@ -24,7 +24,7 @@ func (p *peer) sendAll(method string, params func(i int) m) (ids []int) {
 	return ids
 }
 
-// named names something else for each call of a crowd.
+// named returns params with another name for each call of a crowd.
 func named(more m) func(i int) m {
 	return func(i int) m {
 		p := m{"name": "n" + itoa(i)}
@@ -35,15 +35,15 @@ func named(more m) func(i int) m {
 	}
 }
 
-// A step is a crowd of calls of one method; params are made of what the step before answered,
-// and yes is the key of the result that has to be true.
+// A step is a crowd of calls of one method. params makes each call's params from a result of an
+// earlier step, and yes is the key of the result that has to be true.
 type step struct {
 	method, yes string
 	params      func(i int, before m) m
 }
 
-// Every method that goes the direct path: all calls of a crowd have their own answer, most go
-// that way, and each is counted there.
+// For every method that may use the direct path: each call of a crowd gets its own answer, most
+// of them use the direct path, and the metrics count each.
 func TestACrowdOfEveryNounGoesTheDirectPath(t *testing.T) {
 	name := func(i int) string { return "n" + itoa(i) }
 	token := func(i int, was m) m { return m{"name": name(i), "token": was["token"]} }
@@ -57,7 +57,7 @@ func TestACrowdOfEveryNounGoesTheDirectPath(t *testing.T) {
 		name   string
 		before func(p *peer)
 		steps  []step
-		keep   string // the step whose answers the later ones go by
+		keep   string // the step whose results the later steps use
 	}{
 		{name: "lock", keep: "lock.acquire", steps: []step{
 			{"lock.acquire", "acquired", func(i int, _ m) m { return m{"name": name(i)} }},
@@ -129,8 +129,8 @@ func TestACrowdOfEveryNounGoesTheDirectPath(t *testing.T) {
 	}
 }
 
-// What was granted on the direct path is held by the connection: it is renewed while that is
-// open, and given back when it closes.
+// Leases that were granted on the direct path belong to the session of the connection: they are
+// renewed while it is open, and given back when it closes.
 func TestWhatWasGrantedOnTheDirectPathIsRenewedAndGivenBack(t *testing.T) {
 	seen := newCounters(t)
 	b := serveOn(t, rpc.Options{}, luatest.Open(t, lua.Options{URL: redistest.URL(t), Telemetry: seen.telemetry}))
@@ -149,7 +149,7 @@ func TestWhatWasGrantedOnTheDirectPathIsRenewedAndGivenBack(t *testing.T) {
 		require.Equal(t, fences[i], eye.must("lock.get", m{"name": "n" + itoa(i)})["fence"], i)
 	}
 	longer := p.sendAll("lock.renew", func(i int) m {
-		return m{"name": "n" + itoa(i), "token": tokens[i], "ttl_ms": 600_000} // none lapses by itself
+		return m{"name": "n" + itoa(i), "token": tokens[i], "ttl_ms": 600_000} // none expires by its TTL
 	})
 	for i, r := range p.replies(longer...) {
 		require.Equal(t, true, r["renewed"], i)
@@ -166,8 +166,9 @@ func TestWhatWasGrantedOnTheDirectPathIsRenewedAndGivenBack(t *testing.T) {
 	}
 }
 
-// While Redis hangs: a call that is cancelled before its script was sent is not executed, and
-// what one after it takes is given back. So too for a connection that closes.
+// While Redis hangs, a call that is cancelled before its script was sent is not executed, and a
+// lease that a call takes although it was cancelled later is given back. The same applies to the
+// calls of a connection that closes.
 func TestGrantsOfCallsThatEndOnTheDirectPathAreGivenBack(t *testing.T) {
 	for name, end := range map[string]func(p *peer, ids []int){
 		"cancelled": func(p *peer, ids []int) {
@@ -204,14 +205,14 @@ func TestGrantsOfCallsThatEndOnTheDirectPathAreGivenBack(t *testing.T) {
 				})
 			}
 			eventually(t, "nothing is held but the first", func() bool { return b.leases.Held() <= 1 })
-			// A lock that was held once is remembered for its fence.
+			// Redis keeps a key of each lock that was ever held, for its fence.
 			keys := admin.Keys(t.Context(), "*{later*").Val()
 			require.Less(t, len(keys), crowd/2, "what was not sent was executed: %v", keys)
 		})
 	}
 }
 
-// Who gives back is not stopped by rpc.cancel, nor by the end of its connection.
+// A call that gives back is stopped neither by rpc.cancel nor by the end of its connection.
 func TestReleasesOnTheDirectPathRunOnTheirOwnTime(t *testing.T) {
 	s, seen := redistest.Start(t), newCounters(t)
 	b := serveOn(t, rpc.Options{Telemetry: seen.telemetry},
@@ -250,8 +251,8 @@ func TestReleasesOnTheDirectPathRunOnTheirOwnTime(t *testing.T) {
 	require.Zero(t, seen.value("coxswain.direct", "stopped"))
 }
 
-// What was prepared and cannot be submitted is completed on a goroutine, and not begun anew:
-// a lease that was claimed for its renewal would be waited for.
+// A call that was prepared and cannot be submitted is completed on a goroutine, and not begun
+// again: a new attempt would wait for the lease that the first has claimed for its renewal.
 func TestACrowdIsAnsweredWhileRedisIsDown(t *testing.T) {
 	s, seen := redistest.Start(t), newCounters(t)
 	b := serveOn(t, rpc.Options{Telemetry: seen.telemetry}, luatest.Open(t, lua.Options{URL: s.URL()}))
@@ -277,7 +278,7 @@ func TestACrowdIsAnsweredWhileRedisIsDown(t *testing.T) {
 	}
 	down := func() int64 { return seen.value("coxswain.direct", "down") }
 	eventually(t, "it is known to be down", func() bool {
-		// However these end: they wait for the end of an outage that came while they were under way.
+		// These calls may end in any way: those in flight when the outage began wait for its end.
 		p.errors(p.sendAll("lock.renew", func(i int) m {
 			return m{"name": "n" + itoa(i), "token": tokens[i], "ttl_ms": 600_000, "_deadline_ms": 500}
 		})...)
@@ -292,7 +293,8 @@ func TestACrowdIsAnsweredWhileRedisIsDown(t *testing.T) {
 	require.Greater(t, down()-before, int64(2*crowd))
 }
 
-// A repeated request is asked about on a goroutine, and counted so.
+// A repeated request needs more than the reply of its script: a goroutine completes it, and the metrics count it as
+// "more".
 func TestARepeatedCrowdHasMoreToDo(t *testing.T) {
 	eachStore(t, func(t *testing.T, url string) {
 		seen := newCounters(t)

@@ -13,7 +13,7 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/rpc"
 )
 
-// crowd are acquires that are read together, so that all but the last go the direct path.
+// crowd is how many calls are sent together: they are read together, so all but the last use the direct path.
 const crowd = 64
 
 func perKey(key string, more m) m {
@@ -35,13 +35,13 @@ func (p *peer) acquireAll(more m) (ids []int) {
 	return ids
 }
 
-// Each call has its own answer, and whoever looks at the metrics sees each of them.
+// Each call gets its own answer, and the metrics count each.
 func TestACrowdIsAnsweredOnTheDirectPathAndCounted(t *testing.T) {
 	eachStore(t, func(t *testing.T, url string) {
 		seen := newCounters(t)
 		b := serveOn(t, rpc.Options{Telemetry: seen.telemetry}, luatest.Open(t, lua.Options{URL: url, Telemetry: seen.telemetry}))
 		p := b.dial(t)
-		p.must("ratelimit.acquire", perKey("first", nil)) // it has the secret of grants read
+		p.must("ratelimit.acquire", perKey("first", nil)) // makes the sidecar read the secret of grants
 		for round := range 3 {
 			for i, r := range p.replies(p.acquireAll(nil)...) {
 				require.Equal(t, true, r["allowed"], i)
@@ -58,8 +58,8 @@ func TestACrowdIsAnsweredOnTheDirectPathAndCounted(t *testing.T) {
 	})
 }
 
-// While Redis hangs, each call ends when its time is up, and what was not sent is not
-// executed later.
+// While Redis hangs, each call ends at its deadline, and a call whose script was not sent by then is
+// not executed later.
 func TestCallsOnTheDirectPathMeetTheirDeadlines(t *testing.T) {
 	s := redistest.Start(t)
 	b := serveOn(t, rpc.Options{}, luatest.Open(t, lua.Options{URL: s.URL(), CommandTimeout: 20 * time.Second}))
@@ -85,7 +85,7 @@ func TestCallsOnTheDirectPathMeetTheirDeadlines(t *testing.T) {
 	}
 }
 
-// A call that is cancelled, or whose connection ends, is let go of while Redis hangs.
+// A call that is cancelled, or whose connection ends, ends at once although Redis hangs.
 func TestCallsOnTheDirectPathAreCancelled(t *testing.T) {
 	s := redistest.Start(t)
 	b := serveOn(t, rpc.Options{}, luatest.Open(t, lua.Options{URL: s.URL(), CommandTimeout: 20 * time.Second}))
@@ -106,7 +106,7 @@ func TestCallsOnTheDirectPathAreCancelled(t *testing.T) {
 	other.replies(other.acquireAll(nil)...)
 }
 
-// What meets a server that has forgotten its scripts, or loses replies, goes on and counts once.
+// Calls whose scripts Redis does not have any more are sent again, and each is counted once.
 func TestACrowdOutlivesFlushedScripts(t *testing.T) {
 	s := redistest.Start(t)
 	b := serveOn(t, rpc.Options{}, luatest.Open(t, lua.Options{URL: s.URL()}))

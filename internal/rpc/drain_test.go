@@ -16,8 +16,8 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/telemetry"
 )
 
-// draining reads the next message, which has to be session.draining, and
-// returns when the pod ends.
+// draining reads the next message, which has to be session.draining, and returns its
+// deadline_at_ms, the time at which the pod is killed.
 func (p *peer) draining() int64 {
 	p.t.Helper()
 	got := p.message()
@@ -48,13 +48,13 @@ func TestDrainTellsEachThatHoldsSomethingOnce(t *testing.T) {
 
 	again := admin.must("session.drain", m{"deadline_ms": 1})
 	require.Equal(t, r, again, "said twice is said once")
-	holder.alive() // and not told twice
+	holder.alive() // the next message is the reply, not a second notification
 
-	// Calls go on, acquisitions included: the app is still finishing.
+	// Calls still work, acquisitions included: the application has time to finish.
 	idle.alive()
 	require.Equal(t, true, idle.must("ratelimit.acquire", bucket("a", 3))["allowed"])
 	require.Equal(t, true, idle.must("lock.acquire", m{"name": "ttl", "bind": "ttl"})["acquired"])
-	idle.alive() // what it holds now is bound to no session
+	idle.alive() // not notified: its lock is not bound to its session
 	got := idle.must("lock.acquire", m{"name": "late"})
 	require.Equal(t, true, got["acquired"])
 	require.Equal(t, end, idle.draining(), "once it has something to lose, after the reply")
@@ -91,7 +91,7 @@ func TestShutdownTellsThoseWhoWereNotToldBefore(t *testing.T) {
 	require.NoError(t, <-ended, "it ends with its last client")
 }
 
-// However draining and acquiring interleave, a holder is told exactly once.
+// However draining and acquiring interleave, each holder is notified exactly once.
 func TestNoHolderIsMissedOrToldTwice(t *testing.T) {
 	t.Parallel()
 	for range 20 {

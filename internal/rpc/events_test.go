@@ -19,7 +19,7 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/telemetry"
 )
 
-// serveEvents starts a server whose hub is the test's.
+// serveEvents starts a server, and returns it with its hub of events.
 func serveEvents(t testing.TB, o rpc.Options) (*bench, *coord.Events) {
 	t.Helper()
 	hub := coord.NewEvents()
@@ -62,7 +62,7 @@ func TestEventsComeToWhoSubscribed(t *testing.T) {
 	require.Equal(t, m{
 		"kind": "refused", "noun": "ratelimit", "name": "crawl", "key": "example.com", "reason": "limit", "detail": "for people",
 	}, e, "dropped is told only when there is something to tell")
-	other.alive() // and was told nothing
+	other.alive() // it was sent no event
 }
 
 func TestASubscriptionIsOfKindsAndCanBeReplacedAndEnded(t *testing.T) {
@@ -83,7 +83,7 @@ func TestASubscriptionIsOfKindsAndCanBeReplacedAndEnded(t *testing.T) {
 	p.alive()
 	require.Equal(t, m{}, p.must("events.unsubscribe"), "which is no error")
 
-	// Sent without awaiting the replies, they take effect in their order.
+	// Calls that are sent without waiting for the replies take effect in their order.
 	p.send(request(t, 1, "events.subscribe"), request(t, 2, "events.unsubscribe"), request(t, 3, "events.subscribe"), request(t, 4, "events.unsubscribe"))
 	for range 4 {
 		p.reply()
@@ -121,7 +121,7 @@ func TestASubscriptionEndsWithItsConnection(t *testing.T) {
 	eventually(t, "the subscription ends", func() bool { return !hub.Wanted() })
 }
 
-// Who subscribed is told that the pod ends, whether it did before or after.
+// A subscriber is notified that the pod ends, whether it subscribed before or after draining began.
 func TestASubscriberIsToldThatThePodEnds(t *testing.T) {
 	t.Parallel()
 	b, _ := serveEvents(t, rpc.Options{})
@@ -135,8 +135,8 @@ func TestASubscriberIsToldThatThePodEnds(t *testing.T) {
 	require.Equal(t, end, after.draining(), "after the reply")
 }
 
-// A subscriber that does not read holds up neither the hub nor other
-// subscribers, keeps its connection, and learns how much it missed.
+// A subscriber that does not read delays neither the hub nor other subscribers. It
+// keeps its connection, and is sent the number of events that it missed.
 func TestASlowSubscriberLosesEventsAndBlocksNobody(t *testing.T) {
 	t.Parallel()
 	b, hub := serveEvents(t, rpc.Options{WriteTimeout: time.Millisecond})
@@ -144,11 +144,11 @@ func TestASlowSubscriberLosesEventsAndBlocksNobody(t *testing.T) {
 	slow.must("events.subscribe", m{"kinds": []string{"lost"}})
 	quick.must("events.subscribe", m{"kinds": []string{"reloaded"}})
 	detail := strings.Repeat("x", 1000)
-	const published = 5000 // 5 MB: more than any socket buffer and ours
+	const published = 5000 // 5 MB: more than the socket's buffer and the server's together
 	for i := range published {
 		e := lost(fmt.Sprint(i))
 		e.Detail = detail
-		hub.Publish(e) // returns, though nobody reads
+		hub.Publish(e) // returns, although the client does not read
 		if i%1000 == 0 {
 			hub.Publish(coord.Event{Kind: coord.EventReloaded, Name: fmt.Sprint(i)})
 			require.Equal(t, fmt.Sprint(i), quick.event()["name"])
@@ -160,7 +160,7 @@ func TestASlowSubscriberLosesEventsAndBlocksNobody(t *testing.T) {
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	wg.Go(func() {
-		for b.Unwritten() > 0 { // until the reading below has made room
+		for b.Unwritten() > 0 { // until the client, which reads below, has made room
 			time.Sleep(time.Millisecond)
 		}
 		hub.Publish(lost("last"))
@@ -243,7 +243,7 @@ func TestASnapshotListsABoundedNumberOfLeases(t *testing.T) {
 	p := b.dial(t)
 	const locks = 1003
 	for i := range locks {
-		// None is renewed, or lost, while the others are taken.
+		// The TTL is so long that none is renewed or lost while the others are taken.
 		p.must("lock.acquire", m{"name": fmt.Sprint(i), "ttl_ms": 86_400_000})
 	}
 	r := b.dial(t).must("inspect.snapshot")
@@ -299,8 +299,8 @@ func TestASnapshotListsGroupsAndChannels(t *testing.T) {
 	}
 }
 
-// What was out of the ordinary is kept, the latest first, and bounded; what was
-// not, or was the caller's doing, is not.
+// A snapshot has a bounded number of slow calls and errors, the latest first. It has
+// neither other calls nor mistakes of callers.
 func TestASnapshotShowsSlowCallsAndErrors(t *testing.T) {
 	t.Parallel()
 	type params struct {
@@ -311,7 +311,7 @@ func TestASnapshotShowsSlowCallsAndErrors(t *testing.T) {
 	method := rpc.NewMethod[params, api.Nothing](api.Spec{Name: "test.odd"})
 	odd := rpc.On(method, func(_ context.Context, p *params) (api.Nothing, error) {
 		if p.Slow {
-			time.Sleep(rpc.SlowCall) // what is measured is a call's own time
+			time.Sleep(rpc.SlowCall) // a call's duration without its wait is compared with SlowCall
 		}
 		switch p.Code {
 		case "":

@@ -12,10 +12,10 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/telemetry"
 )
 
-// Entry is one method of a test's own table.
+// Entry is a method that a test adds to the table.
 type Entry = *entry
 
-// On makes an entry whose handler sees no more than tests need.
+// On makes an entry whose handler f gets only the params of the call.
 func On[P, R any](m api.Method[P, R], f func(context.Context, *P) (R, error), flags ...string) Entry {
 	e := builtin(m, func(ctx context.Context, _ *call, p *P) (R, error) { return f(ctx, p) })
 	for _, fl := range flags {
@@ -29,18 +29,18 @@ func On[P, R any](m api.Method[P, R], f func(context.Context, *P) (R, error), fl
 	return e
 }
 
-// NewMethod makes a method that is no part of the contract.
+// NewMethod makes a method that is not in the contract.
 func NewMethod[P, R any](s api.Spec) api.Method[P, R] {
 	s.Params, s.Result = reflect.TypeFor[P](), reflect.TypeFor[R]()
 	return api.Method[P, R]{Spec: &s}
 }
 
-// ListenWith serves the product's methods and more.
+// ListenWith is Listen with more methods.
 func ListenWith(o Options, s Services, more ...Entry) (*Server, error) {
 	return listen(o, s, newTable(s.Methods, more...))
 }
 
-// contract is a table of all methods of the contract, of which none can be carried out.
+// contract is a table of all methods of the contract, without their implementation.
 var contract = func() *methodTable {
 	var rest []*entry
 	for _, m := range api.Methods() {
@@ -53,7 +53,7 @@ var contract = func() *methodTable {
 	return newTable(nil, rest...)
 }()
 
-// blank has params and a result, and no method.
+// blank is an invocation with params and a result that cannot run.
 type blank struct{ params, result reflect.Value }
 
 func (b blank) Params() any                             { return b.params.Interface() }
@@ -62,7 +62,7 @@ func (b blank) Run(context.Context, coord.Caller) error { panic("it cannot be ca
 
 func (b blank) Start(context.Context, coord.Caller, func(error)) { panic("it cannot be carried out") }
 
-// SetRunning bounds the calls that run at once. Use it before there are any.
+// SetRunning bounds how many calls run at once. Call it before the first call.
 func (s *Server) SetRunning(n int) {
 	s.workers.mu.Lock()
 	defer s.workers.mu.Unlock()
@@ -96,7 +96,7 @@ func (s *Server) CountWrites() func() int {
 	}
 }
 
-// Unwritten is the most that one connection has waiting to be written.
+// Unwritten returns the largest number of unwritten bytes of a connection.
 func (s *Server) Unwritten() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -109,18 +109,19 @@ func (s *Server) Unwritten() int {
 	return most
 }
 
-// MaxUnwritten is when a write buffer is full.
+// MaxUnwritten is the size from which a write buffer counts as full.
 const MaxUnwritten = maxUnwritten
 
-// Skimmer is the skimmer alone.
+// Skimmer is a skimmer without a connection.
 type Skimmer struct{ s skimmer }
 
-// NewSkimmer makes one with its bounds.
+// NewSkimmer returns a skimmer with these bounds.
 func NewSkimmer(maxBytes, maxDepth, maxElements int) *Skimmer {
 	return &Skimmer{skimmer{maxBytes: maxBytes, maxElements: maxElements, open: make([]int, 0, maxDepth)}}
 }
 
-// Skim reads on; size is the frame's when it is whole, reason why it never will be.
+// Skim continues reading. size is the length of a complete frame; if reason is set, the frame is malformed at the
+// offset size.
 func (s *Skimmer) Skim(b []byte) (size int, whole bool, reason string) {
 	whole, bad := s.s.skim(b)
 	if bad != nil {
@@ -132,16 +133,16 @@ func (s *Skimmer) Skim(b []byte) (size int, whole bool, reason string) {
 // Reset prepares for the next frame.
 func (s *Skimmer) Reset() { s.s.reset() }
 
-// Envelope reads the parts of a whole frame.
+// Envelope reads the parts of a complete frame.
 func (s *Skimmer) Envelope(b []byte) (id, method, params []byte, fault string) {
 	f, fault := s.s.envelope(b)
 	return f.idBytes, f.method, f.params, fault
 }
 
-// Meta is what the decoder took of a call's metadata.
+// Meta is the metadata of a call, as decoded.
 type Meta = metadata
 
-// RequestID, Deadline and Traceparent read it.
+// RequestID, Traceparent and DeadlineMS return its fields.
 func (m *metadata) RequestID() string   { return m.requestID }
 func (m *metadata) Traceparent() string { return m.traceparent }
 func (m *metadata) DeadlineMS() (int64, bool) {
@@ -174,10 +175,10 @@ func Encode(b []byte, result any) []byte {
 // AppendError writes an error in either form.
 func AppendError(e *api.Error, asMap bool) []byte { return appendError(nil, e, asMap) }
 
-// CancelledError is what a cancelled call that failed is answered.
+// CancelledError returns the error that a cancelled call which failed is answered with.
 func CancelledError(err error) *api.Error { return cancelledError(err) }
 
-// Fingerprint is that of a call.
+// Fingerprint returns the fingerprint of a call.
 func Fingerprint(method string, params []byte) string {
 	k := contract.find([]byte(method)).open()
 	defer k.body.release()
@@ -187,14 +188,14 @@ func Fingerprint(method string, params []byte) string {
 	return k.body.fingerprint()
 }
 
-// Encoder writes one result over and over, for benchmarks.
+// Encoder returns a function that encodes the same result each time, for benchmarks.
 func Encoder[R any](r *R) func([]byte) []byte {
 	v := reflect.ValueOf(r).Elem()
 	t := newTables().of(v.Type())
 	return func(b []byte) []byte { return t.append(b, v) }
 }
 
-// Decoder decodes params of a method over and over, for benchmarks.
+// Decoder returns a function that decodes params of a method, for benchmarks.
 func Decoder(method string) func([]byte) {
 	e := contract.find([]byte(method))
 	return func(b []byte) {
@@ -204,13 +205,13 @@ func Decoder(method string) func([]byte) {
 	}
 }
 
-// SlowCall is how long a call takes that inspect.snapshot shows.
+// SlowCall is the duration from which inspect.snapshot shows a call.
 const SlowCall = slowCall
 
-// Faults samples faults by method.
+// Faults returns the sampler of faults by method.
 func Faults() func(method string, now time.Time) (dropped int, ok bool) { return new(faults).take }
 
-// Recorder returns what records a call of a method that is over, on a connection with that log.
+// Recorder returns a function that records a call of the method that has ended, on a connection with that log.
 func Recorder(log *slog.Logger, tel *telemetry.Telemetry, method string) func() {
 	e := contract.find([]byte(method))
 	k := e.open()
@@ -218,7 +219,7 @@ func Recorder(log *slog.Logger, tel *telemetry.Telemetry, method string) func() 
 	return func() { k.conn.record(context.Background(), e.Name, k, codeOK, time.Millisecond) }
 }
 
-// NounOf is the param by which a call of a method names what it is about.
+// NounOf returns the param that names the object of a call, empty if there is none.
 func NounOf(method string) string {
 	at := contract.find([]byte(method)).noun
 	for _, f := range api.Fields(contract.find([]byte(method)).Params) {

@@ -95,7 +95,7 @@ func TestRepliesBeforeMalformedBytesAreSent(t *testing.T) {
 	require.Contains(t, b.log.String(), "bytes=c16d6f7265206f66206974")
 }
 
-// Case 37, first half: a client that reads none of its replies.
+// A client that reads none of its replies is disconnected.
 func TestAClientThatDoesNotReadIsClosedAndCounted(t *testing.T) {
 	t.Parallel()
 	count := newCounters(t)
@@ -103,7 +103,7 @@ func TestAClientThatDoesNotReadIsClosedAndCounted(t *testing.T) {
 	p, other := b.dial(t), b.dial(t)
 	other.alive()
 	flood := bytes.Repeat(request(t, 1, "rpc.methods"), 100)
-	for err := error(nil); err == nil; { // until the server closes: it stops reading first
+	for err := error(nil); err == nil; { // the server stops reading, and then closes the connection
 		_, err = p.conn.Write(flood)
 		require.Less(t, b.Unwritten(), rpc.MaxUnwritten+64<<10)
 	}
@@ -112,7 +112,7 @@ func TestAClientThatDoesNotReadIsClosedAndCounted(t *testing.T) {
 	require.EqualValues(t, 1, count.value("coxswain.connections.closed", "slow_reader"))
 }
 
-// A client that reads late, but reads, gets every reply.
+// A client that is slow to read, but reads, gets every reply.
 func TestAClientThatReadsLateGetsEverything(t *testing.T) {
 	t.Parallel()
 	b := serveAll(t)
@@ -133,8 +133,8 @@ func TestAClientThatReadsLateGetsEverything(t *testing.T) {
 	p.alive()
 }
 
-// Case 36: hostile bytes are closed or bounded, at the cost of next to no
-// memory, and other connections do not notice.
+// A connection that sends hostile bytes is closed, costs almost no memory, and does not
+// affect other connections.
 func TestHostileBytesCostNoMemory(t *testing.T) {
 	b := serve(t, rpc.Options{})
 	other := b.dial(t)
@@ -152,12 +152,12 @@ func TestHostileBytesCostNoMemory(t *testing.T) {
 		"garbage":                   []byte(strings.Repeat("GET / HTTP/1.1\r\n", 100)),
 	} {
 		p := b.dial(t)
-		_, _ = p.conn.Write(bytes) // it may be closed before all is written
+		_, _ = p.conn.Write(bytes) // the server may close it before all is written
 		p.closed()
 		other.alive()
 		require.Less(t, heap()-before, int64(2<<20), name)
 	}
-	// Frames that never end hold what has come, and no more.
+	// A frame that never ends takes memory only for the bytes that have arrived.
 	var slow []*peer
 	for range 32 {
 		p := b.dial(t)
@@ -173,7 +173,7 @@ func TestHostileBytesCostNoMemory(t *testing.T) {
 	require.Less(t, heap()-before, int64(2<<20), "frames that trickle in")
 }
 
-// heap is what is allocated now.
+// heap returns the bytes that are allocated now.
 func heap() int64 {
 	var s runtime.MemStats
 	runtime.GC()
@@ -192,7 +192,7 @@ func TestAHalfClosedConnectionIsClosed(t *testing.T) {
 }
 
 // A client that shuts its connection for writing, as printf in a pipe does, gets the
-// replies to all that it had sent. One that closes it gets none.
+// replies to all requests that it has sent. If it closes the connection, its calls are cancelled.
 func TestAConnectionShutForWritingGetsItsReplies(t *testing.T) {
 	t.Parallel()
 	g := newGate()
@@ -235,7 +235,7 @@ func TestNotificationsRunOnlyWhatIsMarked(t *testing.T) {
 		notification(t, "session.ping", nil),         // not marked
 		notification(t, "rpc.cancel", []any{"x"}),    // cannot be read
 	)
-	p.alive() // the first thing that is sent
+	p.alive() // its reply is the first message: the notifications got none
 	require.Empty(t, g.entered)
 	require.EqualValues(t, 5, count.value("coxswain.notifications.dropped", ""))
 }

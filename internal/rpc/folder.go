@@ -53,8 +53,8 @@ func OpenToOthers(folder string) *finding.Problem {
 	return nil
 }
 
-// Folder returns the problem that keeps Listen from making the socket in its folder, or the folder itself; nil = none. It
-// changes nothing.
+// Folder returns the problem that keeps Listen from making the socket in its folder, or the folder itself; nil =
+// none. It changes nothing.
 func Folder(folder string) *finding.Problem {
 	info, err := os.Stat(folder)
 	switch {

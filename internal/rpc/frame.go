@@ -3,25 +3,27 @@ package rpc
 import "fmt"
 
 // A skimmer finds where a frame ends and where the parts of its envelope begin,
-// in a buffer that grows while it is read. It looks at headers only, remembers
-// where it stopped, and allocates nothing for what a header declares: a frame
-// that comes byte by byte costs no more than one that comes at once.
+// in a buffer that grows while the connection is read. It reads headers only,
+// goes on where it stopped, and allocates nothing for a declared length: a frame
+// that arrives byte by byte costs no more than one that arrives at once.
 type skimmer struct {
 	maxBytes, maxElements int
-	// open has the values still to come of each open container; its capacity
-	// is the deepest nesting.
+	// open has, for each container that has begun and not ended, how many of its
+	// values are still to come. Its capacity is the deepest nesting allowed.
 	open []int
-	// pos is where the next header begins, which may be past the bytes read:
-	// a declared body is not waited for when it does not fit in maxBytes.
+	// pos is where the next header begins. It may be past the bytes that have
+	// arrived, so a frame whose declared length exceeds maxBytes is refused
+	// before its body arrives.
 	pos int
-	// begun is how many elements of the envelope were met, and start where the
-	// first four of them begin.
+	// begun counts the elements of the envelope that have begun, and start is
+	// where the first four of them begin.
 	begun int
 	start [4]int
 	done  bool
 }
 
-// malformed is why bytes cannot be read on, and at which of them that shows.
+// malformed is the reason why a frame cannot be read, and the offset of the byte
+// at which that was found.
 type malformed struct {
 	reason string
 	offset int
@@ -33,8 +35,8 @@ func (s *skimmer) reset() {
 	s.pos, s.begun, s.done = 0, 0, false
 }
 
-// skim reads on in b, which begins with the frame's first byte, and reports
-// whether the frame is whole; s.pos is then its length.
+// skim continues reading in b, which begins with the frame's first byte, and
+// reports whether the frame is complete; s.pos is then its length.
 func (s *skimmer) skim(b []byte) (bool, *malformed) {
 	for !s.done {
 		if s.pos >= len(b) {
@@ -57,7 +59,7 @@ func (s *skimmer) skim(b []byte) (bool, *malformed) {
 	return s.pos <= len(b), nil
 }
 
-// step takes one header.
+// step processes one header.
 func (s *skimmer) step(depth int, k kind, size, length int) *malformed {
 	at := s.pos
 	if depth == 1 {
@@ -94,8 +96,8 @@ func (s *skimmer) bound(at int) *malformed {
 	return nil
 }
 
-// closeFull counts a value that has ended in its container, and in turn the
-// containers that are full by it.
+// closeFull counts a value that has ended in the container that holds it. If that
+// completes the container, it does the same for the container in turn.
 func (s *skimmer) closeFull() {
 	for n := len(s.open); n > 0; n = len(s.open) {
 		s.open[n-1]--
@@ -126,8 +128,9 @@ const (
 	typeNotification = 2
 )
 
-// envelope reads the parts of a whole frame. A fault with a request's id in
-// the frame can be answered; any other ends the connection.
+// envelope reads the parts of a complete frame. If it returns a fault and f has a
+// request's msgid, the caller answers that request with an error; any other fault
+// ends the connection.
 func (s *skimmer) envelope(b []byte) (f frame, fault string) {
 	if s.begun == 0 {
 		return f, "an empty frame"

@@ -48,7 +48,7 @@ func TestSkimmerFindsTheEndOfEveryForm(t *testing.T) {
 		"empty array": {0x90}, "empty map": {0x80}, "empty array32": {0xdd, 0, 0, 0, 0},
 		"nested": {0x93, 0x91, 0x90, 0x81, 0x91, 0x80, 0x90, 0xc0},
 	} {
-		// Another frame follows, which must not be touched.
+		// Another frame follows, which the skimmer must not read.
 		frame := append(append([]byte{0x94, 0, 1, 0xa1, 'm'}, value...), 0x94, 0xc1)
 		size, whole, reason := newSkimmer().Skim(frame)
 		require.Empty(t, reason, name)
@@ -107,7 +107,7 @@ func TestSkimmerAllocatesNothing(t *testing.T) {
 	}))
 }
 
-// Bytes that come in pieces are never looked at twice: the pieces end anywhere.
+// A frame that arrives in pieces, cut anywhere, is read as one that arrives at once.
 func TestSkimmerReadsPiecesAsOne(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -126,7 +126,7 @@ func TestSkimmerReadsPiecesAsOne(t *testing.T) {
 	})
 }
 
-// value draws a random value of at most depth containers within each other.
+// value draws a random value with containers nested at most depth deep.
 func value(t *rapid.T, depth int) []byte {
 	kinds := 6
 	if depth == 0 {
@@ -195,8 +195,8 @@ func TestEnvelope(t *testing.T) {
 	}
 }
 
-// walk is a second reader of the format, by recursion and without limits: the
-// end of the value at i, or -1 when it is cut short or no MessagePack.
+// walk is a second reader of the format, recursive and without limits. It returns the
+// end of the value at i, or -1 when the value is incomplete or not MessagePack.
 func walk(b []byte, i int) int {
 	if i < 0 || i >= len(b) {
 		return -1
@@ -267,9 +267,9 @@ func walk(b []byte, i int) int {
 	return -1
 }
 
-// FuzzFrame: the skimmer agrees with a plain recursive reader about where a
-// frame ends, in one piece and byte by byte, and reads an envelope from
-// whatever it lets pass.
+// FuzzFrame checks that the skimmer agrees with a plain recursive reader about where a
+// frame ends, in one piece and byte by byte, and that the envelope of every frame that
+// the skimmer accepts can be read without a panic.
 func FuzzFrame(f *testing.F) {
 	for _, v := range allVectors(f) {
 		f.Add(v)

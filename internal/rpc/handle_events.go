@@ -12,7 +12,8 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/nearest"
 )
 
-// Both are instant, so that on one connection they take effect in their order.
+// events.subscribe and events.unsubscribe are instant: the goroutine that reads the connection
+// answers them, so they take effect in the order in which the client sent them.
 
 func eventsSubscribe(_ context.Context, k *call, p *api.EventsSubscribeParams) (api.EventsSubscribeResult, error) {
 	known := kindNames()
@@ -56,13 +57,13 @@ func unknownKind(i int, name string, known []string) error {
 
 var eventParams = compiled.of(reflect.TypeFor[api.EventParams]())
 
-// maxEventBytes is how much may be unwritten for an event still to be sent. It
-// is well below what a slow reader is closed for, so that a subscriber that
-// does not keep up loses events, not its connection and what it holds.
+// maxEventBytes is how many unwritten bytes make a connection drop further events. It is
+// well below maxUnwritten, so that a subscriber that reads too slowly loses events, not
+// its connection with the leases that it holds.
 const maxEventBytes = maxUnwritten / 2
 
-// tellEvent sends an event, or counts it if it does not fit. It never blocks:
-// the hub, whose lock is held, has other subscribers to tell.
+// tellEvent sends an event, or counts it as dropped if the write buffer has no room. It never
+// blocks, since it runs under the lock of the hub, which has other subscribers to notify.
 func (c *conn) tellEvent(e coord.Event) {
 	p := api.EventParams{
 		Kind: string(e.Kind), AtMS: e.At.UnixMilli(), Noun: e.Noun, Name: e.Name, Key: e.Key,

@@ -16,7 +16,7 @@ import (
 // The bounds of a snapshot: one frame that any client can read.
 const (
 	maxShownLeases   = 1000
-	maxShownRules    = 1000 // in force, and as many that decided
+	maxShownRules    = 1000 // of the rules in force, and of the rules that decided
 	maxShownChannels = 256
 	maxShownConfig   = 256 << 10
 )
@@ -25,7 +25,7 @@ func inspectSnapshot(ctx context.Context, k *call, _ *api.Nothing) (api.InspectR
 	return k.conn.server.Snapshot(ctx)
 }
 
-// Snapshot is what inspect.snapshot answers.
+// Snapshot returns the result of inspect.snapshot.
 func (s *Server) Snapshot(ctx context.Context) (api.InspectResult, error) {
 	now, services := time.Now(), &s.services
 	r := api.InspectResult{
@@ -78,7 +78,7 @@ func shortened(text string) string {
 	return text[:strings.LastIndexByte(text, '\n')+1] + cut
 }
 
-// firstOf returns the first items of a list, and how many more there are; of no list, none.
+// firstOf returns the first items of a list, and how many more there are. A nil list has no items.
 func firstOf[T any](list func() []T, most int) (first []T, more int64) {
 	if list == nil {
 		return nil, 0
@@ -88,7 +88,7 @@ func firstOf[T any](list func() []T, most int) (first []T, more int64) {
 	return all[:shown], int64(len(all) - shown)
 }
 
-// inspectSessions shows the connections. No lock is held for more than one of them.
+// inspectSessions adds the connections to r. It never holds the locks of two connections at once.
 func (s *Server) inspectSessions(r *api.InspectResult) {
 	s.mu.Lock()
 	conns := slices.Collect(maps.Keys(s.conns))
@@ -118,7 +118,7 @@ func (s *Server) inspectSessions(r *api.InspectResult) {
 	r.Counts.Connections = int64(len(conns))
 }
 
-// counts are the calls in flight, and those of them that may wait.
+// counts returns how many calls are in flight, and how many of those may wait.
 func (c *conn) counts() (running, waiting int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -41,7 +41,7 @@ func describeFields(t reflect.Type, params bool) []api.FieldDescription {
 		if f.Kind == api.KindInt {
 			ds[i].Min, ds[i].Max = bound(f.Min, -api.MaxInt), bound(f.Max, api.MaxInt)
 		}
-		// A type that holds itself is described once, not for ever.
+		// A type that contains itself is described once; to go on would never end.
 		if f.Elem != nil && f.Elem != t {
 			ds[i].Fields = describeFields(f.Elem, params)
 		}
@@ -49,7 +49,7 @@ func describeFields(t reflect.Type, params bool) []api.FieldDescription {
 	return ds
 }
 
-// bound is nil for the end of all integers.
+// bound returns n, or nil if it is only the limit of all integers on the wire.
 func bound(n, end int64) *int64 {
 	if n == end {
 		return nil

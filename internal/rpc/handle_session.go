@@ -8,7 +8,7 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/coord"
 )
 
-// serverName is what session.hello answers as server.
+// serverName is the field server of the result of session.hello.
 const serverName = "coxswain"
 
 func sessionHello(_ context.Context, k *call, p *api.HelloParams) (api.HelloResult, error) {

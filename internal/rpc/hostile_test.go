@@ -19,8 +19,8 @@ import (
 // hostileFrames is how many frames the test below sends.
 const hostileFrames = 2000
 
-// 2,000 malformed and hostile frames and params over a live socket: no crash,
-// no INTERNAL, memory bounded, and another connection does not notice.
+// Malformed and hostile frames and params over a real socket cause no crash and no INTERNAL,
+// take bounded memory, and do not affect another connection.
 func TestHostileFrames(t *testing.T) {
 	b := serveAll(t)
 	other := b.dial(t)
@@ -66,7 +66,7 @@ func exchange(t testing.TB, b *bench, frame []byte) string {
 	return string(answers)
 }
 
-// mutate turns a good frame into one that is most likely bad.
+// mutate changes a valid frame into one that is most likely invalid.
 func mutate(r *rand.Rand, seed []byte) []byte {
 	b := bytes.Clone(seed)
 	for range 1 + r.IntN(3) {
@@ -80,7 +80,7 @@ func mutate(r *rand.Rand, seed []byte) []byte {
 			b = b[:at]
 		case 2: // a declared length without its body
 			b = append(binary.BigEndian.AppendUint32(append(bytes.Clone(b[:at]), hostileHeads[r.IntN(len(hostileHeads))]), r.Uint32()), b[at:]...)
-		case 3: // random bytes within
+		case 3: // random bytes inserted
 			noise := make([]byte, r.IntN(20))
 			for i := range noise {
 				noise[i] = byte(r.Uint32())
@@ -91,7 +91,7 @@ func mutate(r *rand.Rand, seed []byte) []byte {
 			b = append(append(bytes.Clone(b[:at]), v...), b[min(len(b), at+1):]...)
 		case 5: // nesting
 			b = append(bytes.Repeat([]byte{0x91}, r.IntN(20)), b...)
-		case 6: // said twice
+		case 6: // repeated
 			b = append(b, b...)
 		}
 		if len(b) == 0 {

@@ -8,29 +8,31 @@ import (
 	"github.com/coxswain-sidecar/coxswain/client/api"
 )
 
-// requestIDs are the request ids of the last minutes and what they were used for.
-// Redis remembers an id beside what its call acts on, and so cannot tell that one
-// was used for something else; the sidecar that sees both can. Only hashes are kept.
+// requestIDs are the request ids of the last minutes and the calls that they were used for.
+// Redis keeps a request id beside the object that its call acts on, so it cannot find that
+// the id was used for another object; a sidecar that receives both calls can. Only hashes
+// are kept.
 type requestIDs struct {
 	mu sync.Mutex // guards what follows
-	// fresh has those since the last turn, stale those of before.
+	// fresh has the ids since turned, stale the ids of the generation before.
 	fresh, stale map[uint64]uint64
 	turned       time.Time
 }
 
 const (
-	// keepIDs is how long an id is remembered, as long as replies are by one.
+	// keepIDs is how long an id is remembered at least, which is how long Redis keeps
+	// a stored reply.
 	keepIDs = 150 * time.Second
-	// maxIDs bounds each of the two generations: 2 MB at most, and then ids are
-	// forgotten earlier.
+	// maxIDs bounds each of the two generations, which take 2 MB at most. When there
+	// are more ids, they are forgotten earlier.
 	maxIDs = 1 << 15
 )
 
-// seed is of the hashes of ids, so that no client can make two meet.
+// seed is the random seed of all hashes here, so that no client can choose ids whose hashes collide.
 var seed = maphash.MakeSeed()
 
-// check refuses a call whose request id was used for another one. Methods that may
-// be repeated as they are take no notice of the id.
+// check refuses a call whose request id was used for another call. Idempotent methods
+// ignore the id.
 func (r *requestIDs) check(k *call) error {
 	if k.meta.requestID == "" || k.entry.Idempotent {
 		return nil
@@ -43,7 +45,7 @@ func (r *requestIDs) check(k *call) error {
 	return nil
 }
 
-// use remembers an id unless it is known, and returns what it was used for.
+// use remembers an id and its use, unless the id is known already: then use returns what it was used for.
 func (r *requestIDs) use(id, use uint64, now time.Time) (was uint64, known bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

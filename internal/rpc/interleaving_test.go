@@ -12,8 +12,8 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/rpc"
 )
 
-// Whatever a client sends, and in whatever order: each request gets one reply, what
-// names the same takes effect in its order, and a connection that ends leaves nothing.
+// Clients send random calls in random order. Each request gets one reply, calls that name the
+// same object take effect in the order of sending, and a connection that ends leaves nothing held.
 func TestEveryInterleavingKeepsOrderAndRepliesOnce(t *testing.T) {
 	eachStore(t, func(t *testing.T, url string) {
 		b := serveOn(t, rpc.Options{}, luatest.Open(t, lua.Options{URL: url}))
@@ -45,8 +45,8 @@ func TestEveryInterleavingKeepsOrderAndRepliesOnce(t *testing.T) {
 // shared are the names for which all connections compete.
 var shared = []string{"red", "blue"}
 
-// A rower sends batches of calls on one connection. What it competes for with others
-// may end in any way; of what it has for itself it knows how every call has to end.
+// A rower sends batches of calls on one connection. Calls for the shared names may end in any
+// way. For the names that only this rower uses, its lanes, it predicts the result of every call.
 type rower struct {
 	*bench
 	t    *testing.T
@@ -57,28 +57,28 @@ type rower struct {
 	serial  int
 	pending map[int64]*stroke
 	batch   []byte
-	// lanes are what it has for itself.
+	// lanes are the objects that only this rower uses.
 	lanes []*lane
-	// give are releases of what it was granted among others.
+	// give are the granted acquires of shared names that it will release.
 	give []*stroke
 }
 
 // stroke is a request that was sent.
 type stroke struct {
 	noun, verb, name, token string
-	lane                    *lane // nil = it is among others
-	// want is how it has to end, where that is known; due: it must end in this round.
+	lane                    *lane // nil = it names a shared object
+	// want is the predicted result, if it has a lane. due: it must end in this round.
 	want      bool
 	due       bool
 	cancelled bool
 }
 
-// lane is a lock or a semaphore of one that no other connection knows, as it is when
-// all calls took effect in the order of sending.
+// lane is a lock, or a semaphore with one permit, that no other connection uses, in the
+// state in which it is if all calls took effect in the order of sending.
 type lane struct {
 	noun, name string
 	holder     *stroke
-	// line are those that wait for it.
+	// line are the requests in its waiting line.
 	line []*stroke
 }
 
@@ -101,7 +101,7 @@ func (r *rower) rounds(n int) error {
 			return err
 		}
 		if r.rand.IntN(8) == 0 {
-			if err := r.conn.Close(); err != nil { // whatever is in flight
+			if err := r.conn.Close(); err != nil { // with calls in flight
 				return err
 			}
 			r.peer = nil
@@ -179,8 +179,8 @@ func (r *rower) acquire(l *lane) {
 	r.request(s, params)
 }
 
-// release gives back what the model knows to be held, if its token is known, and
-// grants it to the next call in line.
+// release gives back the lane's lease, if the model has a holder whose token is known, and makes
+// the next call of the waiting line the holder.
 func (r *rower) release(l *lane) {
 	s := &stroke{noun: l.noun, verb: "release", name: l.name, lane: l, due: true}
 	token := "nobody's"
@@ -190,7 +190,7 @@ func (r *rower) release(l *lane) {
 	r.request(s, m{"name": l.name, "token": token})
 	if s.want && len(l.line) > 0 {
 		l.holder, l.line = l.line[0], l.line[1:]
-		// Until it has its answer it does not hold it for sure.
+		// The new holder may have no reply yet, so its token may not be known.
 	}
 }
 
@@ -216,7 +216,7 @@ func (r *rower) cancel(id int64) {
 	r.batch = append(r.batch, notification(r.t, "rpc.cancel", []any{id})...)
 }
 
-// row sends the batch, and reads until all that has to end in this round has.
+// row sends the batch, and reads until all requests that must end in this round have a reply.
 func (r *rower) row() error {
 	_, err := r.conn.Write(r.batch)
 	if r.batch = r.batch[:0]; err != nil {
@@ -236,7 +236,7 @@ func (r *rower) row() error {
 	return nil
 }
 
-// owed reports whether something that has to end in this round has not.
+// owed reports whether a request that must end in this round has no reply yet.
 func (r *rower) owed() bool {
 	for _, s := range r.pending {
 		if s.due || s.lane != nil && s.lane.holder == s {
@@ -268,7 +268,7 @@ func (r *rower) reply(id int64, fault, result any) error {
 	}
 	if s.verb == "acquire" && done {
 		s.token, _ = got["token"].(string)
-		if s.lane == nil && r.rand.IntN(4) > 0 { // else it is given back when the connection closes
+		if s.lane == nil && r.rand.IntN(4) > 0 { // the others are given back when the connection closes
 			r.give = append(r.give, s)
 		}
 	}

@@ -2,8 +2,9 @@ package rpc
 
 import "golang.org/x/sys/unix"
 
-// linger returns when a client whose end was read has got all that it waited for, or
-// is gone. Who writes calls with printf into a socket shuts it for writing only.
+// linger is called when the client has shut its side of the connection for writing, as
+// printf in a pipe does; the client may still read. linger returns when all replies are
+// written, or when the client has closed the connection.
 func (c *conn) linger() {
 	c.mu.Lock()
 	c.ending = true
@@ -12,12 +13,12 @@ func (c *conn) linger() {
 	if over {
 		return
 	}
-	// The poller wakes it when the other side closes, and when the connection is
-	// closed here.
+	// The poller ends this wait when the client closes the connection, and when the
+	// sidecar does.
 	_ = c.raw.Read(hungUp)
 }
 
-// idle reports whether nothing is in flight or waits to be written; the caller
+// idle reports whether no call is in flight and nothing is left to write; the caller
 // holds mu.
 func (c *conn) idle() bool {
 	for _, n := range c.running {

@@ -17,19 +17,19 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/finding"
 )
 
-// maxPath is the longest path that a socket's address holds, in bytes.
+// maxPath is the longest path that the address of a socket can have, in bytes.
 const maxPath = len(syscall.RawSockaddrUnix{}.Path) - 1
 
-// probeTime bounds finding out whether a socket file is alive.
+// probeTime is the timeout of the check whether a sidecar listens on a socket file.
 const probeTime = time.Second
 
 // takePath listens on the socket's path with its mode and owner set before
-// anyone can connect. It takes over the file of a sidecar that is gone and
-// refuses the path of one that lives.
+// anyone can connect. It replaces the socket file of a sidecar that has ended, and
+// fails if a running sidecar listens on the path.
 //
-// Two sidecars that start at once would both find a dead file, and the slower
+// Two sidecars that start at once would both find the old file, and the slower
 // one would remove the socket of the faster: a lock on the folder makes them
-// take turns. It leaves no file behind and ends with the process.
+// take turns. The lock leaves no file behind and ends with the process.
 func takePath(o *Options) (*net.UnixListener, os.FileInfo, error) {
 	fail := func(err error) (*net.UnixListener, os.FileInfo, error) {
 		return nil, nil, fmt.Errorf("socket %s: %w", o.Path, err)
@@ -64,7 +64,7 @@ func takePath(o *Options) (*net.UnixListener, os.FileInfo, error) {
 	return l, info, nil
 }
 
-// The checks of sidecar doctor that are about what keeps the socket from being made.
+// The checks of sidecar doctor for problems that keep the socket from being made.
 const (
 	FolderCheck = "socket-folder"
 	FileCheck   = "socket-file"
@@ -88,7 +88,7 @@ func checkPath(path string) error {
 	}
 }
 
-// clearPath removes the socket file of a sidecar that is gone, and nothing else.
+// clearPath removes the socket file of a sidecar that has ended, and no other file.
 func clearPath(path string) error {
 	stale, err := Occupied(path)
 	if stale && err == nil {
@@ -97,8 +97,8 @@ func clearPath(path string) error {
 	return err
 }
 
-// Occupied finds what is at the socket's path: stale is the socket file of a sidecar that is gone, which Listen takes over;
-// the error is a *finding.Problem for what Listen leaves alone. It changes nothing.
+// Occupied checks the socket's path. It returns stale = true for the socket file of a sidecar that has ended, which
+// Listen replaces, and a *finding.Problem for anything that Listen does not replace. It changes nothing.
 func Occupied(path string) (stale bool, err error) {
 	if err := checkPath(path); err != nil {
 		return false, err
@@ -131,9 +131,9 @@ func Occupied(path string) (stale bool, err error) {
 }
 
 // bind makes the socket. Linux gives the file the mode that the socket had
-// before it was bound, so it starts with none at all: nobody can connect until
-// owner and mode are as they should be. An umask would do the same, but to
-// every file that the process makes meanwhile.
+// before it was bound, so bind gives the socket mode 0: nobody can connect until
+// owner and mode are set. An umask would do the same, but to every file that the
+// process makes meanwhile.
 func bind(o *Options) (*net.UnixListener, os.FileInfo, error) {
 	lc := net.ListenConfig{Control: func(_, _ string, raw syscall.RawConn) error {
 		var err error
@@ -147,7 +147,7 @@ func bind(o *Options) (*net.UnixListener, os.FileInfo, error) {
 		return nil, nil, err
 	}
 	l, _ := nl.(*net.UnixListener)
-	// The file is removed by who knows that it is still this socket's.
+	// removePath removes the file, after it has checked that the file is still this socket's.
 	l.SetUnlinkOnClose(false)
 	made, err := own(o)
 	if err != nil {
@@ -165,9 +165,10 @@ var errReplaced = &finding.Problem{
 	Fix: "keep other users out of its folder, or set socket.path to one that only this user may change",
 }
 
-// own gives the file that was just made its owner and mode, by a descriptor of it:
-// by its path they could become those of another file, to which somebody who may
-// write to the folder has put a link there meanwhile. What it returns is the file.
+// own sets owner and mode of the socket file that was just made, through a descriptor.
+// Through the path it could change another file, if a user who may write to the folder
+// has replaced the socket by a link meanwhile. It returns the file's info, also with an
+// error that comes after it has found the file to be the socket that was made.
 func own(o *Options) (os.FileInfo, error) {
 	f, err := os.OpenFile(o.Path, unix.O_PATH|unix.O_NOFOLLOW, 0)
 	if err != nil {
@@ -179,7 +180,7 @@ func own(o *Options) (os.FileInfo, error) {
 		return nil, err
 	}
 	if st, ok := info.Sys().(*syscall.Stat_t); !ok || info.Mode() != fs.ModeSocket || int(st.Uid) != os.Geteuid() || st.Nlink != 1 {
-		return nil, errReplaced // a socket of mode 0 of this user is what was made
+		return nil, errReplaced // bind made a socket with mode 0 that belongs to this user
 	}
 	fd := int(f.Fd())
 	if o.UID != -1 || o.GID != -1 {
@@ -188,7 +189,7 @@ func own(o *Options) (os.FileInfo, error) {
 				"leave socket.uid and socket.gid unset, or run as that user")
 		}
 	}
-	// There is no fchmod of such a descriptor, and this link leads to it alone.
+	// fchmod does not take an O_PATH descriptor; the link in /proc leads to its file and no other.
 	if err := os.Chmod(fmt.Sprintf("/proc/self/fd/%d", fd), o.Mode); err != nil {
 		return info, fileProblem(fmt.Sprintf("set its mode: %v", err), "mount /proc")
 	}

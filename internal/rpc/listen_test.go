@@ -24,7 +24,7 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/telemetry"
 )
 
-// listen takes a path, and gives it back with the test.
+// listen starts a server that is shut down at the end of the test.
 func listen(t testing.TB, o rpc.Options) (*rpc.Server, error) {
 	t.Helper()
 	leases := lease.NewLeases(telemetry.Nop())
@@ -44,7 +44,7 @@ func listen(t testing.TB, o rpc.Options) (*rpc.Server, error) {
 	return s, err
 }
 
-// deadSocket leaves a socket file as kill -9 does.
+// deadSocket leaves a socket file on which no process listens, as kill -9 does.
 func deadSocket(t testing.TB, path string) {
 	t.Helper()
 	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
@@ -96,7 +96,6 @@ func TestItsFolderIsMadeOrLeftAsItIs(t *testing.T) {
 	require.Equal(t, fs.ModeDir|0o711, modeOf(t, kept))
 }
 
-// Case 32.
 func TestTheFileOfADeadSidecarIsTakenOver(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "s.sock")
@@ -106,7 +105,6 @@ func TestTheFileOfADeadSidecarIsTakenOver(t *testing.T) {
 	require.NoError(t, s.Alive(context.Background()))
 }
 
-// Case 32.
 func TestALiveSidecarIsNotDisturbed(t *testing.T) {
 	t.Parallel()
 	b := serve(t, rpc.Options{})
@@ -119,7 +117,6 @@ func TestALiveSidecarIsNotDisturbed(t *testing.T) {
 	b.dial(t).alive()
 }
 
-// Case 32.
 func TestAPathThatIsTooLongSaysTheLimit(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -157,7 +154,7 @@ func TestPathsThatAreRefused(t *testing.T) {
 	require.Equal(t, "mine", string(b))
 }
 
-// Of many that find the same dead file at once, one takes it over and lives.
+// If many sidecars find the same old socket file at once, one replaces it and keeps running.
 func TestSidecarsThatStartTogetherTakeTurns(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "s.sock")
@@ -198,7 +195,7 @@ func TestPeersThatAreNotAllowedAreClosed(t *testing.T) {
 	serve(t, rpc.Options{AllowedGIDs: []int{1 << 30}}).dial(t).closed()
 }
 
-// As supplementalGroups of a pod gives one.
+// supplementalGroups of a pod adds such a group.
 func TestASupplementaryGroupOfAPeerCounts(t *testing.T) {
 	t.Parallel()
 	const group = 4242
@@ -206,9 +203,9 @@ func TestASupplementaryGroupOfAPeerCounts(t *testing.T) {
 	dialled := make(chan error, 1)
 	var p *net.UnixConn
 	go func() {
-		// Of this thread alone, which ends with the goroutine since it stays locked.
+		// The groups are set for this thread only; it ends with the goroutine, which stays locked to it.
 		runtime.LockOSThread()
-		groups := make([]uint32, 100) // more than are asked for at first
+		groups := make([]uint32, 100) // more than the first buffer of peerGroups holds
 		for i := range groups {
 			groups[i] = uint32(group - len(groups) + 1 + i)
 		}
@@ -221,7 +218,7 @@ func TestASupplementaryGroupOfAPeerCounts(t *testing.T) {
 		dialled <- err
 	}()
 	err := <-dialled
-	if errors.Is(err, syscall.EPERM) { // who is not root has no groups but its own
+	if errors.Is(err, syscall.EPERM) { // only root may set groups: test with those of the process
 		groups, gerr := os.Getgroups()
 		require.NoError(t, gerr)
 		b = serve(t, rpc.Options{AllowedGIDs: append(groups, os.Getgid())})
@@ -238,7 +235,7 @@ func TestASupplementaryGroupOfAPeerCounts(t *testing.T) {
 	b.dial(t).closed()
 }
 
-// Another user may put a link in the place of what was just made.
+// Another user may replace the socket that was just made by a link: the file behind the link keeps its mode.
 func TestNoOtherFileIsGivenAMode(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -263,12 +260,12 @@ func TestNoOtherFileIsGivenAMode(t *testing.T) {
 	})
 	defer racer.Wait()
 	defer close(stop)
-	for began, found := time.Now(), 0; found < 3; { // most starts are over before the racer looks
+	for began, found := time.Now(), 0; found < 3; { // most starts end before the racer replaces the socket
 		require.Less(t, time.Since(began), patience, "no start met the other file")
 		leases := lease.NewLeases(telemetry.Nop())
 		s, err := rpc.Listen(rpc.Options{Path: path, Mode: 0o666, UID: -1, GID: -1, Log: slog.New(slog.DiscardHandler)}, rpc.Services{Leases: leases})
 		if err == nil {
-			_ = s.Shutdown(context.Background()) // its file may be gone
+			_ = s.Shutdown(context.Background()) // the racer may have removed its file
 		} else if strings.Contains(err.Error(), "another file is where the socket was just made") {
 			found++
 		}
@@ -288,7 +285,7 @@ func TestAFolderInWhichOthersMayReplaceTheSocketIsWarnedAbout(t *testing.T) {
 	}
 }
 
-// Whoever may read the folder may lock it.
+// Any process that may read the folder may lock it, so the lock must not keep a sidecar from starting.
 func TestALockOfTheFolderThatStaysDoesNotKeepASidecarFromStarting(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -327,7 +324,7 @@ func TestAliveSaysWhyNot(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, s.Alive(context.Background()))
 
-	// A socket that accepts and never answers, in the path's place.
+	// Put a socket that accepts and never answers in its place.
 	require.NoError(t, os.Remove(path))
 	l, err := net.Listen("unix", path)
 	require.NoError(t, err)
@@ -337,7 +334,7 @@ func TestAliveSaysWhyNot(t *testing.T) {
 		c, err := l.Accept()
 		if err == nil {
 			defer c.Close()
-			_, _ = c.Read(make([]byte, 64)) // the ping is there: answer it with nothing
+			_, _ = c.Read(make([]byte, 64)) // read the ping, and do not answer it
 			cancel()
 			<-ctx.Done()
 			_, _ = c.Read(make([]byte, 1))
@@ -358,7 +355,7 @@ func TestShutdownOfAnIdleServer(t *testing.T) {
 	require.Error(t, s.Alive(context.Background()))
 }
 
-// A shutdown lets calls that run end, and takes no new connections meanwhile.
+// A shutdown lets running calls end, and accepts no new connections meanwhile.
 func TestShutdownLetsCallsEnd(t *testing.T) {
 	t.Parallel()
 	g := newGate()
@@ -385,7 +382,7 @@ func TestShutdownLetsCallsEnd(t *testing.T) {
 	require.NoFileExists(t, b.path)
 }
 
-// When the time of a shutdown is over, what is left is closed and cancelled.
+// When the time of a shutdown is over, the open connections are closed and their calls cancelled.
 func TestShutdownClosesWhatIsLeft(t *testing.T) {
 	t.Parallel()
 	g := newGate()
@@ -402,8 +399,7 @@ func TestShutdownClosesWhatIsLeft(t *testing.T) {
 	p.closed()
 }
 
-// The file of a sidecar that took the path over is not removed by the one
-// before it.
+// A sidecar does not remove the socket file of another one that has taken over its path.
 func TestShutdownRemovesItsOwnFileOnly(t *testing.T) {
 	t.Parallel()
 	b := serve(t, rpc.Options{})

@@ -12,7 +12,7 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/rpc"
 )
 
-// rounds is how often a race that was lost one time in four is run.
+// rounds is how often a test repeats a race that would be lost one time in four.
 const rounds = 100
 
 // eachStore runs a test on Redis and on the embedded store.
@@ -21,7 +21,7 @@ func eachStore(t *testing.T, test func(t *testing.T, url string)) {
 	t.Run("embedded", func(t *testing.T) { test(t, redis.Embedded) })
 }
 
-// What a connection sent earlier takes effect earlier where it names the same.
+// Calls of one connection that name the same object take effect in the order in which they were sent.
 func TestCallsThatNameTheSameTakeEffectInTheirOrder(t *testing.T) { eachStore(t, inOrder) }
 
 func TestTopologyCallsThatNameTheSameTakeEffectInTheirOrder(t *testing.T) {
@@ -102,8 +102,8 @@ func inOrder(t *testing.T, url string) {
 
 func sem2(token string) m { return m{"name": "s", "token": token} }
 
-// Calls that stand in line do so in the order in which they came, and hold up
-// nobody.
+// Calls enter the waiting line in the order in which they were sent, and do not delay
+// other calls.
 func TestCallsThatWaitAreInOrderAndHoldNobodyUp(t *testing.T) {
 	eachStore(t, func(t *testing.T, url string) {
 		b := serveOn(t, rpc.Options{}, luatest.Open(t, lua.Options{URL: url}))
@@ -138,7 +138,7 @@ func (p *peer) replies(ids ...int) map[int]m {
 	return got
 }
 
-// errors reads the errors of these calls, by msgid; empty where there is none.
+// errors reads the errors of these calls, by msgid; empty for a call that succeeded.
 func (p *peer) errors(ids ...int) map[int]string {
 	p.t.Helper()
 	got := make(map[int]string, len(ids))

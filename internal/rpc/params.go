@@ -15,15 +15,15 @@ import (
 
 // metadata is what any params map may carry beside the method's own keys.
 type metadata struct {
-	// deadline is the time the client gives the call, when it says so.
+	// deadline is the time that the client allows for the call, if hasDeadline is set.
 	deadline                time.Duration
 	hasDeadline             bool
 	requestID               string
 	traceparent, tracestate string
 }
 
-// A mistake is what is wrong with one parameter. The path is built from the
-// inside out, so that decoding without a mistake costs nothing for it.
+// A mistake is what is wrong with one parameter. Its path is built from the
+// inside out, when a mistake is found, so that other calls do not pay for it.
 type mistake struct {
 	code api.Code
 	path string
@@ -38,7 +38,7 @@ func (m *mistake) wire() *api.Error {
 	return &api.Error{Code: m.code, Message: text}
 }
 
-// within puts a list's or map's key before the path.
+// within puts the key or the index of a container before the path.
 func (m *mistake) within(key string) *mistake {
 	if m.path == "" || m.path[0] == '[' {
 		m.path = key + m.path
@@ -52,8 +52,8 @@ func wrong(key, format string, args ...any) *mistake {
 	return &mistake{api.InvalidArgument, key, fmt.Sprintf(format, args...)}
 }
 
-// ReadParams reads params as a call of a method with such params does, with its
-// defaults and bounds, into a struct of the contract. The error is an *api.Error.
+// ReadParams decodes params into to, a pointer to a params struct of the contract, with the
+// defaults and bounds that apply to a call. The error is an *api.Error.
 func ReadParams(params []byte, to any) error {
 	v := reflect.ValueOf(to).Elem()
 	t := compiled.of(v.Type())
@@ -96,8 +96,8 @@ func emptyAt(c cursor) bool {
 	return n == 0
 }
 
-// decode reads a map, or [] for an empty one. M is nil below the top, where
-// keys with an underscore mean nothing.
+// decode reads a map, or [] for an empty one. m is nil for a nested map, whose
+// keys with a leading underscore have no special meaning.
 func (t *table) decode(c *cursor, v reflect.Value, m *metadata) *mistake {
 	var given, seen uint64
 	next := 0
@@ -202,7 +202,7 @@ func (f *field) decodeInt(c *cursor, v reflect.Value) *mistake {
 	return nil
 }
 
-// decodeBool takes 0 and 1 too: Perl, for one, has no other booleans.
+// decodeBool accepts 0 and 1 too, since some languages, such as Perl, have no other booleans.
 func (f *field) decodeBool(c *cursor, v reflect.Value) *mistake {
 	at := *c
 	if c.kind() == kindBool {
@@ -225,7 +225,7 @@ func (f *field) decodeText(c *cursor, v reflect.Value) *mistake {
 		return f.refuse(at)
 	}
 	if len(f.Enum) > 0 {
-		// The table's own text is kept: it costs no copy.
+		// Setting the table's own string saves a copy.
 		for _, e := range f.Enum {
 			if e == string(s) {
 				v.SetString(e)
@@ -258,7 +258,7 @@ func (f *field) decodeMap(c *cursor, v reflect.Value) *mistake {
 	return nil
 }
 
-// decodeTexts reads a map whose keys are free. All its texts together may have MaxLen bytes.
+// decodeTexts reads a map whose keys the client chooses. Its keys and texts together may have MaxLen bytes.
 func (f *field) decodeTexts(c *cursor, v reflect.Value) *mistake {
 	_, n := c.enter()
 	texts, size := make(map[string]string), 0
@@ -287,7 +287,7 @@ func (f *field) decodeTexts(c *cursor, v reflect.Value) *mistake {
 	return nil
 }
 
-// decodeList grows the list by what was read, never by what was declared.
+// decodeList grows the list as elements are read: it allocates nothing for a declared length.
 func (f *field) decodeList(c *cursor, v reflect.Value) *mistake {
 	k := c.kind()
 	if k != kindArray && (k != kindMap || !emptyAt(*c)) {
@@ -323,8 +323,8 @@ func (f *field) refuse(c cursor) *mistake {
 	return wrong(f.Name, "%s, not %s", f.want, found(c))
 }
 
-// read takes one metadata key. Those that it does not know are skipped, and a
-// trace context that cannot be read is no reason to refuse a call.
+// read reads the value of one metadata key. It skips unknown keys, and a trace context
+// that cannot be read, since neither is a reason to refuse the call.
 func (m *metadata) read(key string, c *cursor) *mistake {
 	at := *c
 	if c.kind() == kindNil {
@@ -356,7 +356,8 @@ func (m *metadata) read(key string, c *cursor) *mistake {
 	return nil
 }
 
-// maxTracestate is the length that W3C Trace Context asks to be carried at least.
+// maxTracestate is the length up to which W3C Trace Context requires a tracestate to be propagated; longer values are
+// dropped.
 const maxTracestate = 512
 
 func (m *metadata) trace(key string, s []byte) {
@@ -369,10 +370,10 @@ func (m *metadata) trace(key string, s []byte) {
 	}
 }
 
-// maxShown bounds what of a client's text is repeated to it.
+// maxShown is how many bytes of a client's text an error repeats.
 const maxShown = 48
 
-// shown makes client text fit to be repeated in an error.
+// shown quotes and cuts a client's text, so that an error can repeat it.
 func shown(s []byte) string {
 	cut := ""
 	if len(s) > maxShown {
@@ -382,7 +383,7 @@ func shown(s []byte) string {
 	return q[1:len(q)-1] + cut
 }
 
-// found says what is at c, for people.
+// found describes the value at c, for an error text.
 func found(c cursor) string {
 	b := c.b[c.i]
 	k := c.kind()

@@ -106,7 +106,7 @@ func TestParamsAreDecodedWithDefaults(t *testing.T) {
 		got, _, err := decodeSample(t, []any{c.params})
 		require.Nil(t, err, name)
 		if len(got.Tags) == 0 {
-			got.Tags = nil // an empty list and none are the same call
+			got.Tags = nil // an empty list means the same as no list
 		}
 		require.Empty(t, cmp.Diff(c.want, got), name)
 	}
@@ -124,7 +124,7 @@ func TestParamsTakeEveryForm(t *testing.T) {
 		require.Nil(t, err, hex)
 		require.Equal(t, "a", got.Name)
 	}
-	// Where nothing is required, every way to say nothing will do.
+	// If nothing is required, every form of empty params is accepted.
 	for _, hex := range []string{"c0", "90", "80", "9180", "9190", "91c0", "dc0000", "df00000000"} {
 		_, _, err := rpc.DecodeInto(reflect.TypeFor[api.Nothing](), unhex(t, hex))
 		require.Nil(t, err, hex)
@@ -133,7 +133,6 @@ func TestParamsTakeEveryForm(t *testing.T) {
 	}
 }
 
-// Case 35.
 func TestMistakesInParamsNameTheKeyAndTheRemedy(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("x", 513)
@@ -231,7 +230,7 @@ func TestMetadataIsRead(t *testing.T) {
 	require.Empty(t, meta.Traceparent())
 }
 
-// A list grows by what was read, not by what was declared.
+// A list grows as its elements are read: a declared length allocates nothing.
 func TestParamsAllocateNothingForDeclaredLengths(t *testing.T) {
 	params := append(unhex(t, "81a46d616e79dd0000ffff"), make([]byte, 0xffff)...)
 	require.Less(t, testing.AllocsPerRun(10, func() {
@@ -265,7 +264,7 @@ func TestFingerprintIsOfTheCallNotOfItsBytes(t *testing.T) {
 	}
 }
 
-// What the encoder writes, the decoder reads back.
+// The decoder reads back the values that the encoder writes.
 func TestParamsSurviveARoundTrip(t *testing.T) {
 	t.Parallel()
 	text := rapid.StringN(0, 20, 60)
@@ -286,7 +285,7 @@ func TestParamsSurviveARoundTrip(t *testing.T) {
 			Many:  rapid.SliceOfN(one, 1, 20).Draw(t, "many"),
 		}
 		if in.Count == 0 {
-			in.Count = 1 // left out, a zero would come back as the default
+			in.Count = 1 // the encoder omits a zero, which the decoder would read as the default
 		}
 		b := rpc.Encode(nil, in)
 		if walk(b, 0) != len(b) {
@@ -302,8 +301,8 @@ func TestParamsSurviveARoundTrip(t *testing.T) {
 	})
 }
 
-// FuzzParams: whatever params hold, they are decoded or refused with a code of
-// the caller's mistake and a text that is fit to be sent.
+// FuzzParams checks that any params are either decoded, or refused with the code of a
+// caller's mistake and a text that can be sent.
 func FuzzParams(f *testing.F) {
 	for _, v := range allVectors(f) {
 		f.Add(v)
@@ -317,7 +316,7 @@ func FuzzParams(f *testing.F) {
 		}
 		_, method, params, fault := s.Envelope(b)
 		if fault != "" {
-			params = b[:size] // any skimmed value will do
+			params = b[:size] // any value that the skimmer accepted may serve as params
 		}
 		types := []reflect.Type{reflect.TypeFor[sample]()}
 		if spec, ok := api.Lookup(string(method)); ok {

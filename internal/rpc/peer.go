@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// peer asks the kernel who connected; of its groups that is the primary one.
+// peer returns the user and the primary group of the process that connected, as the kernel reports them.
 func peer(nc *net.UnixConn) (uid, gid int, err error) {
 	raw, err := nc.SyscallConn()
 	if err != nil {
@@ -28,7 +28,7 @@ func peer(nc *net.UnixConn) (uid, gid int, err error) {
 	return int(cred.Uid), int(cred.Gid), nil
 }
 
-// peerGroups asks for the supplementary groups that the peer had when it connected.
+// peerGroups returns the supplementary groups that the peer had when it connected.
 func peerGroups(nc *net.UnixConn) (groups []uint32, err error) {
 	raw, err := nc.SyscallConn()
 	if err != nil {
@@ -40,7 +40,7 @@ func peerGroups(nc *net.UnixConn) (groups []uint32, err error) {
 		for {
 			bytes := uint32(len(groups)) * uint32(size)
 			_, _, errno := syscall.Syscall6(syscall.SYS_GETSOCKOPT, fd, syscall.SOL_SOCKET, unix.SO_PEERGROUPS,
-				uintptr(unsafe.Pointer(&groups[0])), uintptr(unsafe.Pointer(&bytes)), 0) //nolint:gosec // the kernel fills what it is told the size of
+				uintptr(unsafe.Pointer(&groups[0])), uintptr(unsafe.Pointer(&bytes)), 0) //nolint:gosec // the kernel is given the size
 			n := int(bytes) / int(size)
 			switch {
 			case errno == 0:
@@ -50,14 +50,14 @@ func peerGroups(nc *net.UnixConn) (groups []uint32, err error) {
 				groups, err = nil, errno
 				return
 			}
-			groups = make([]uint32, n) // it has said how many there are
+			groups = make([]uint32, n) // n is how many the kernel reported
 		}
 	})
 	return groups, errors.Join(cerr, err)
 }
 
-// allowed checks a peer against the lists of who may connect: by its user, or by any
-// of its groups.
+// allowed reports whether a peer may connect: no list is set, or its user or any of its
+// groups is in one.
 func (s *Server) allowed(nc *net.UnixConn, uid, gid int) bool {
 	uids, gids := s.opts.AllowedUIDs, s.opts.AllowedGIDs
 	if len(uids)+len(gids) == 0 || slices.Contains(uids, uid) || slices.Contains(gids, gid) {

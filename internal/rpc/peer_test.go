@@ -20,7 +20,7 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/telemetry"
 )
 
-// patience ends a test that would else hang; nothing is ever expected to take it.
+// patience is the timeout of a test that would otherwise hang; no test is expected to need it.
 const patience = time.Minute
 
 // msgpack writes and reads as most clients do.
@@ -39,7 +39,7 @@ func encode(t testing.TB, v any) []byte {
 	return b
 }
 
-// request is a whole request frame.
+// request returns a complete request frame.
 func request(t testing.TB, id any, method string, params ...any) []byte {
 	t.Helper()
 	if params == nil {
@@ -48,13 +48,13 @@ func request(t testing.TB, id any, method string, params ...any) []byte {
 	return encode(t, []any{0, id, method, params})
 }
 
-// notification is a whole notification frame.
+// notification returns a complete notification frame.
 func notification(t testing.TB, method string, params any) []byte {
 	t.Helper()
 	return encode(t, []any{2, method, params})
 }
 
-// bench is a server and what its log says.
+// bench is a server with its services and its log.
 type bench struct {
 	*rpc.Server
 	path    string
@@ -64,7 +64,7 @@ type bench struct {
 	log     *lockedBuffer
 }
 
-// serve starts a server that ends with the test.
+// serve starts a server that is shut down at the end of the test.
 func serve(t testing.TB, o rpc.Options, more ...rpc.Entry) *bench {
 	t.Helper()
 	s := rpc.Services{Leases: lease.NewLeases(telemetry.Nop())}
@@ -81,7 +81,7 @@ func serveWith(t testing.TB, o rpc.Options, s rpc.Services, more ...rpc.Entry) *
 		o.Mode = 0o660
 	}
 	if o.DefaultDeadline == 0 {
-		o.DefaultDeadline = patience // a busy machine is slow, not wrong
+		o.DefaultDeadline = patience // so that a busy machine does not fail a test
 	}
 	o.UID, o.GID = -1, -1
 	o.Version = "1.2.3"
@@ -93,7 +93,7 @@ func serveWith(t testing.TB, o rpc.Options, s rpc.Services, more ...rpc.Entry) *
 	return b
 }
 
-// peer is a client that knows no more than MessagePack.
+// peer is a client that uses only a MessagePack codec.
 type peer struct {
 	t    testing.TB
 	conn *net.UnixConn

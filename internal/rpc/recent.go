@@ -8,11 +8,10 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/telemetry"
 )
 
-// slowCall is how long a call takes that is remembered for inspect.snapshot.
+// slowCall is the duration from which a call is remembered for inspect.snapshot.
 const slowCall = 100 * time.Millisecond
 
-// recent is what was out of the ordinary lately. Calls that are in order never
-// touch it.
+// recent holds the latest slow calls and errors. Other calls never touch it.
 type recent struct {
 	mu     sync.Mutex // guards what follows
 	slow   *telemetry.Ring[api.InspectSlow]
@@ -32,7 +31,7 @@ func (r *recent) lists() ([]api.InspectSlow, []api.InspectError) {
 	return r.slow.List(), r.errors.List()
 }
 
-// took remembers a call that took long, unless it was asked to wait.
+// took remembers a slow call, unless its client asked it to wait.
 func (r *recent) took(k *call, d time.Duration, code string) {
 	if d < slowCall || k.body.wait() > 0 {
 		return
@@ -44,8 +43,8 @@ func (r *recent) took(k *call, d time.Duration, code string) {
 	})
 }
 
-// failed remembers an error as its caller is told it. Mistakes of callers, and
-// what they cancelled, would only push out what matters.
+// failed remembers an error with the text that its caller gets. It skips cancelled calls and
+// mistakes of callers, except CONFLICT: they would push out the errors that matter.
 func (r *recent) failed(method string, e *api.Error) {
 	if e.Code == api.Cancelled || e.Code.CallerFault() && e.Code != api.Conflict {
 		return

@@ -25,10 +25,10 @@ func (c *conn) record(ctx context.Context, method string, k *call, code string, 
 	c.log.LogAttrs(ctx, slog.LevelDebug, "call", attrs...)
 }
 
-// nounParams are the params by which a call names what it is about. No token is among them.
+// nounParams are the params that name the object of a call. No token is among them, since they are logged.
 var nounParams = []string{"name", "key", "pool", "queue", "set", "stream", "channel"}
 
-// nounAt is which of the required fields of params names what a call is about, -1 = none.
+// nounAt returns the index of the required field of params that names the object of a call, -1 if there is none.
 func nounAt(fields []api.Field) int {
 	for _, f := range fields {
 		if f.Required && f.Kind == api.KindStr && slices.Contains(nounParams, f.Name) {

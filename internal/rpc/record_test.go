@@ -19,7 +19,7 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/telemetry"
 )
 
-// recording is a telemetry that records nothing, with or without names.
+// recording returns a telemetry that exports nothing; keys sets whether the log may have names.
 func recording(t testing.TB, keys bool) *telemetry.Telemetry {
 	t.Helper()
 	tel, err := telemetry.New(tracenoop.NewTracerProvider(), metricnoop.NewMeterProvider(), keys)
@@ -27,7 +27,7 @@ func recording(t testing.TB, keys bool) *telemetry.Telemetry {
 	return tel
 }
 
-// callLine is the line of one call in the log, of which a test does not know the time.
+// callLine matches the line of one call in the log, without its duration.
 var callLine = regexp.MustCompile(`level=DEBUG msg=call uid=\d+ (method=.*) duration_ms=[\d.e+-]+(.*)\n`)
 
 func (b *bench) callLines() (lines []string) {
@@ -61,13 +61,13 @@ func TestEachCallIsALineOfTheLogAtDebug(t *testing.T) {
 		require.NotEmpty(t, err)
 		p.send(notification(t, "rpc.cancel", []any{1}))
 		p.must("session.ping")
-		// The line comes when the reply is on its way.
+		// A call is logged while its reply is sent, so the reply may arrive before the line.
 		eventually(t, "lines of the calls", func() bool { return len(b.callLines()) >= len(want) })
 		require.ElementsMatch(t, want, b.callLines(), b.log)
 	}
 }
 
-// Not parallel: what others allocate would count.
+// Not parallel, since the allocations of other tests would count.
 func TestACallThatIsNotLoggedAllocatesNothing(t *testing.T) {
 	quiet := slog.New(slog.NewJSONHandler(&lockedBuffer{}, &slog.HandlerOptions{Level: slog.LevelInfo}))
 	record := rpc.Recorder(quiet, recording(t, true), api.LockAcquire.Name)

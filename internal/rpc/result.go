@@ -12,8 +12,8 @@ import (
 	"github.com/coxswain-sidecar/coxswain/client/api"
 )
 
-// append writes v, a struct of the table's type, as a map. Lists are never nil
-// and integers never past 2^53.
+// append writes v, a struct of the table's type, as a map. A nil list is written as an
+// empty one, and integers are limited to 2^53 on either side.
 func (t *table) append(b []byte, v reflect.Value) []byte {
 	n := len(t.fields)
 	for i := range t.fields {
@@ -60,7 +60,7 @@ func (f *field) append(b []byte, v reflect.Value) []byte {
 	}
 }
 
-// appendTexts writes a map whose keys are free, sorted by them.
+// appendTexts writes a map whose keys are not fixed by the contract, sorted by key.
 func (f *field) appendTexts(b []byte, v reflect.Value) []byte {
 	texts, _ := v.Interface().(map[string]string)
 	b = appendHeader(b, len(texts), 0x80, 15, 0, 0xde)
@@ -83,8 +83,8 @@ func (f *field) appendList(b []byte, v reflect.Value) []byte {
 	return b
 }
 
-// appendInt writes the smallest form, unsigned where it can. Past 2^53 clients
-// in other languages would round, so the bound is what is sent.
+// appendInt writes the smallest form, an unsigned one if n is not negative. Clients in
+// other languages would round integers beyond 2^53, so those are written as that bound.
 func appendInt(b []byte, n int64) []byte {
 	n = max(-api.MaxInt, min(n, api.MaxInt))
 	switch {
@@ -125,9 +125,9 @@ func appendBool(b []byte, v bool) []byte {
 	return append(b, 0xc2)
 }
 
-// appendStr writes what came from a client so that it can be used as it is: names,
-// ids and tokens may be any bytes, and clients fail on a str that is not UTF-8, so
-// that such bytes go back as bin, as they came.
+// appendStr writes a text that may have come from a client. Names, ids and tokens may be
+// any bytes, and clients fail on a str that is not UTF-8, so such bytes are written as
+// bin, unchanged: the client can use them in its next call.
 func (f *field) appendStr(b []byte, s string) []byte {
 	if f.prose || utf8.ValidString(s) {
 		return appendText(b, s)
@@ -135,7 +135,7 @@ func (f *field) appendStr(b []byte, s string) []byte {
 	return append(appendHeader(b, len(s), 0, -1, 0xc4, 0xc5), s...)
 }
 
-// appendText writes text for people. Bytes in it that are not UTF-8 are shown as \xe9.
+// appendText writes text for people. A byte that is not UTF-8 becomes an escape such as \xe9.
 func appendText(b []byte, s string) []byte {
 	if !utf8.ValidString(s) {
 		s = escaped(s)
@@ -159,9 +159,9 @@ func appendBin(b, s []byte) []byte {
 	return append(appendHeader(b, len(s), 0, -1, 0xc4, 0xc5), s...)
 }
 
-// appendHeader writes a length in the smallest form: in the byte fix up to
-// most, in one byte after short (0 = there is no such form), in two after long,
-// or in four after the next code.
+// appendHeader writes a length in the smallest of these forms: within the byte fix, for a
+// length of at most most; in one byte after the code short (0 = no such form); in two bytes
+// after the code long; in four bytes after the code long+1.
 func appendHeader(b []byte, n int, fix byte, most int, short, long byte) []byte {
 	switch {
 	case n <= most:

@@ -56,7 +56,7 @@ func TestListsAreNeverNil(t *testing.T) {
 	require.Len(t, got["methods"], 16)
 }
 
-// Every result of the contract, empty and full, is read back by go-msgpack.
+// go-msgpack reads back every result of the contract, with all fields zero and with all set.
 func TestEveryResultIsReadByAnotherDecoder(t *testing.T) {
 	t.Parallel()
 	for _, spec := range append(append([]*api.Spec(nil), api.Methods()...), api.Events()...) {
@@ -76,7 +76,7 @@ func TestEveryResultIsReadByAnotherDecoder(t *testing.T) {
 	}
 }
 
-// fill sets every field to something that is not zero.
+// fill sets every field to a value that is not zero.
 func fill(v reflect.Value, depth int) {
 	switch v.Kind() {
 	case reflect.Int64:
@@ -101,8 +101,8 @@ func fill(v reflect.Value, depth int) {
 	}
 }
 
-// BenchmarkEncodeResult sets the table's encoder beside go-msgpack's, which
-// spec 02 would also allow: the figures are why there is an own one.
+// BenchmarkEncodeResult compares the table's encoder with go-msgpack's. The
+// difference is the reason why this package has its own.
 func BenchmarkEncodeResult(b *testing.B) {
 	r := api.RatelimitResult{
 		Allowed: true, Algorithm: "token_bucket", Band: "80/10m", Limit: 80, Remaining: 41, Current: 39,
@@ -127,8 +127,8 @@ func BenchmarkEncodeResult(b *testing.B) {
 	})
 }
 
-// BenchmarkDecodeParams is the decoder beside go-msgpack's, on a call of the
-// hottest method.
+// BenchmarkDecodeParams compares the decoder with go-msgpack's, on a call of the
+// most frequent method.
 func BenchmarkDecodeParams(b *testing.B) {
 	params := encode(b, []any{m{"key": "example.com", "rule": "crawl", "cost": 2, "_deadline_ms": 5000}})
 	b.Run("table", func(b *testing.B) {

@@ -3,9 +3,9 @@
 //
 // Its invariant: nothing is allocated for a length that a client merely
 // declares, every request gets exactly one reply or a closed connection, and a
-// connection that closes gives back what it held.
+// connection that closes gives back the leases of its session.
 //
-// It knows no noun, decides nothing, and never sees Redis.
+// It has no code for a particular noun, makes no decisions, and does not use Redis itself.
 package rpc
 
 import (
@@ -38,21 +38,22 @@ type Options struct {
 	// Mode (0660), UID and GID of the socket; -1 leaves an owner as it is.
 	Mode     fs.FileMode
 	UID, GID int
-	// AllowedUIDs and AllowedGIDs, when not empty, are checked against the
-	// peer's credentials, its supplementary groups included: a peer passes that is in
-	// either.
+	// AllowedUIDs and AllowedGIDs are the users and groups that may connect; if both are
+	// empty, all may. A peer is accepted if its user is in the first list, or any of its
+	// groups, supplementary ones included, is in the second.
 	AllowedUIDs, AllowedGIDs []int
-	// AdminOff refuses admin methods; AdminUIDs, when not empty, binds them.
+	// AdminOff refuses admin methods to all. AdminUIDs, when not empty, are the only users
+	// that may call them.
 	AdminOff  bool
 	AdminUIDs []int
-	// Limits are those of spec 02; zero values mean its defaults.
+	// Limits bound the connections and their calls; a limit of zero means its default below.
 	Limits api.Limits
-	// DefaultDeadline (api.DefaultDeadlineMS) is the time of calls that name none, in which
-	// what they wait for is not counted.
+	// DefaultDeadline (api.DefaultDeadlineMS) is the time of a call that sets no deadline;
+	// the time that the call may wait is added to it.
 	DefaultDeadline time.Duration
-	// WriteTimeout (5 s) is how long a client may leave its replies unread.
+	// WriteTimeout (5 s) is how long a client may leave replies unread before it is disconnected.
 	WriteTimeout time.Duration
-	// Version is the sidecar's, for session.hello.
+	// Version of the sidecar, which session.hello returns.
 	Version   string
 	Log       *slog.Logger
 	Telemetry *telemetry.Telemetry
@@ -60,37 +61,37 @@ type Options struct {
 
 // Services are what the handlers call.
 type Services struct {
-	// Methods are those of the nouns.
+	// Methods are the methods of the nouns.
 	Methods []coord.Method
 	Leases  *lease.Leases
-	// Rules are those in force, sorted by name.
+	// Rules are the rules in force, sorted by name.
 	Rules func() []api.InspectRule
-	// StreamGroups and Channels are what connections take part in and are subscribed to,
-	// sorted.
+	// StreamGroups are the groups in which connections consume, and Channels the channels
+	// that they are subscribed to, both sorted.
 	StreamGroups func() []api.InspectStreamGroup
 	Channels     func() []api.InspectChannel
-	// Decisions are what rules decided since the start, sorted by rule, and Refusals the keys
-	// that were refused most lately.
+	// Decisions are the statistics of each rule since the start, sorted by rule, and Refusals
+	// the keys that were refused most lately.
 	Decisions func() []api.RuleStats
 	Refusals  func() api.InspectRefusals
-	// Times are how long calls took by method and scripts by name, both sorted, and SlowScripts
-	// those that took long, the latest first.
+	// Times are the durations of calls by method and of scripts by name, both sorted, and
+	// SlowScripts the slow runs of scripts, the latest first.
 	Times       func(context.Context) (calls, scripts []api.InspectTimes, err error)
 	SlowScripts func() []api.InspectSlowScript
-	// Events is what events.subscribe follows. It may be nil, and so may all that only
-	// inspect.snapshot shows.
+	// Events is the hub whose events events.subscribe sends. It may be nil, and so may all
+	// functions that only inspect.snapshot calls.
 	Events *coord.Events
 	// Config is the configuration in force as YAML, without secrets.
 	Config func() (string, error)
 	// Redis is the state of the store, without secrets.
 	Redis func() api.InspectRedis
-	// Draining hears, once, that the pod ends at that time. It may be nil.
+	// Draining is called once, with the time at which the pod is killed. It may be nil.
 	Draining func(until time.Time)
 	// Health answers health.get.
 	Health func(context.Context) api.HealthResult
 }
 
-// The bounds of spec 02 where Options give none.
+// The limits and the write timeout where Options set none.
 const (
 	defaultFrameBytes   = 1 << 20
 	defaultDepth        = 16
@@ -140,7 +141,7 @@ type Server struct {
 	direct  direct
 	accepts sync.WaitGroup
 	budget
-	// drainAt is when the pod ends; nil until that is known.
+	// drainAt is when the pod is killed; nil until Drain is called.
 	drainAt atomic.Pointer[time.Time]
 
 	mu    sync.Mutex // guards what follows
@@ -150,8 +151,8 @@ type Server struct {
 	shutting bool
 }
 
-// Listen takes the socket's path, taking over the file of a dead sidecar and
-// refusing that of a live one, and starts serving.
+// Listen makes the socket and starts serving. It replaces the socket file of a sidecar that
+// has ended, and fails if a running sidecar listens on the path.
 func Listen(o Options, s Services) (*Server, error) { return listen(o, s, newTable(s.Methods)) }
 
 func listen(o Options, services Services, table *methodTable) (*Server, error) {
@@ -183,8 +184,8 @@ func (s *Server) accept() {
 		case errors.Is(err, net.ErrClosed):
 			return
 		default:
-			// Out of file descriptors, most likely: accepting goes on once some
-			// are free, and spinning until then would help nobody.
+			// Most likely the process has no file descriptors left: pause rather
+			// than spin until some are free.
 			s.opts.Log.Error("accept", "error", err)
 			time.Sleep(acceptPause)
 		}
@@ -215,7 +216,7 @@ func (s *Server) welcome(nc *net.UnixConn) {
 		},
 	}
 	c.calling.pool, c.buffered.pool = &s.calls, &s.buffers
-	c.readBytes = smallBuffer // of what is free
+	c.readBytes = smallBuffer // within freeBytes, so it takes nothing from the pool
 	c.buffered.add(smallBuffer)
 	c.subscriber = s.services.Events.Subscriber(c.tellEvent)
 	if err := c.newWriter(); err != nil {
@@ -226,7 +227,7 @@ func (s *Server) welcome(nc *net.UnixConn) {
 	s.mu.Lock()
 	full := int64(len(s.conns)) >= s.opts.Limits.MaxConnections
 	if !full {
-		c.session = s.services.Leases.Open(coord.Identity{}, c.lost) // before others can see it
+		c.session = s.services.Leases.Open(coord.Identity{}, c.lost) // before c is in conns, where others find it
 		c.session.Outlet = c
 		s.conns[c] = struct{}{}
 	}
@@ -250,7 +251,7 @@ func (s *Server) turnAway(nc *net.UnixConn, reason string, args ...any) {
 	_ = nc.Close()
 }
 
-// forget takes a closed connection off the list.
+// forget removes a closed connection from conns.
 func (s *Server) forget(c *conn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -260,26 +261,26 @@ func (s *Server) forget(c *conn) {
 	}
 }
 
-// connections are the open ones.
+// connections returns the open connections.
 func (s *Server) connections() []*conn {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Collect(maps.Keys(s.conns))
 }
 
-// Connections counts the open ones.
+// Connections returns how many connections are open.
 func (s *Server) Connections() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.conns)
 }
 
-// ping is a whole session.ping.
+// ping is the frame of a session.ping request.
 var ping = append(appendText([]byte{0x94, 0, 0}, api.SessionPing.Name), 0x90)
 
 // Alive reports whether the accept loop runs and the socket still answers: it
-// opens a connection to it and pings. A connection that is turned away, for
-// being one too many or of another user, is an answer too.
+// opens a connection to it and pings. A connection that the server closes, since
+// there are too many or this user may not connect, counts as an answer too.
 func (s *Server) Alive(ctx context.Context) error {
 	var d net.Dialer
 	nc, err := d.DialContext(ctx, "unix", s.opts.Path)
@@ -299,11 +300,10 @@ func (s *Server) Alive(ctx context.Context) error {
 	return nil
 }
 
-// Shutdown stops accepting and refuses new acquisitions, tells clients as Drain
-// does unless that was called, lets connections
-// finish and close until ctx ends, then closes them. What they held is given
-// back by coord, and the socket file is removed. It may be called again, with
-// less time.
+// Shutdown stops accepting connections, makes new acquisitions fail, and notifies clients as
+// Drain does, unless Drain was called before. It waits until all connections are closed or ctx
+// ends, and then closes the others; each connection gives back its leases when it ends.
+// Shutdown removes the socket file. It may be called again, with less time.
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.services.Leases.Drain()
 	until, ok := ctx.Deadline()

@@ -81,9 +81,9 @@ func (c *conn) lost(l coord.Loss) {
 	c.flush()
 }
 
-// cancelCall carries out rpc.cancel: [msgid], a map as for other methods, or {id} as
-// clients of the Language Server Protocol send it. It
-// is no error when the call has ended already.
+// cancelCall carries out rpc.cancel. Its params are [msgid], a map with msgid as for other
+// methods, or a map with id as clients of the Language Server Protocol send it. It returns
+// false if they cannot be read. It is no error if the call has ended already.
 func (c *conn) cancelCall(params []byte) bool {
 	id, ok := cancelled(params)
 	if ok {
@@ -92,7 +92,7 @@ func (c *conn) cancelCall(params []byte) bool {
 	return ok
 }
 
-// cancelled reads the msgid, which need not fit in 2^53 as parameters do.
+// cancelled reads the msgid, which may be beyond 2^53, unlike an integer parameter.
 func cancelled(params []byte) (integer, bool) {
 	c := cursor{b: params}
 	if c.kind() == kindArray {
@@ -117,8 +117,8 @@ func cancelled(params []byte) (integer, bool) {
 	return integer{}, false
 }
 
-// cancel ends a call's context. A call that is still queued is answered here,
-// since it may be long until a goroutine gets to it.
+// cancel ends a call's context. A call that is still queued is answered here, since it
+// may be a long time until a goroutine is free for it.
 func (c *conn) cancel(id integer) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -13,7 +13,7 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/rpc"
 )
 
-// bucket is a limit given in full.
+// bucket returns params with an inline limit.
 func bucket(key string, limit int) m {
 	return m{"key": key, "algorithm": "token_bucket", "limits": []m{{"limit": limit, "period_ms": 3_600_000}}}
 }
@@ -58,7 +58,7 @@ func number(t testing.TB, v any) int64 {
 	return 0
 }
 
-// A Retry-After of 0 is a server's word too; only where it says nothing, the penalty is the rule's.
+// A server may send Retry-After: 0, which asks for no pause. Only without a Retry-After does the rule's penalty apply.
 func TestARetryAfterOfZeroAsksForNoPause(t *testing.T) {
 	t.Parallel()
 	p := serveAll(t).dial(t)
@@ -121,8 +121,8 @@ func TestALockBetweenTwoClients(t *testing.T) {
 	require.Equal(t, m{"held": false}, second.must("lock.get", m{"name": "free"}))
 }
 
-// A client that crashes gives back at once what was bound to its session, and
-// nothing else.
+// When a client crashes, the leases that are bound to its session are given back at once,
+// and no others.
 func TestACrashedClientGivesBack(t *testing.T) {
 	t.Parallel()
 	b := serveAll(t)
@@ -136,7 +136,7 @@ func TestACrashedClientGivesBack(t *testing.T) {
 	require.Equal(t, false, second.must("lock.acquire", m{"name": "free"})["acquired"])
 }
 
-// A grant that comes after its client has gone is given back as well.
+// A grant that Redis replies with after the client has closed its connection is given back too.
 func TestAGrantThatComesTooLateIsGivenBack(t *testing.T) {
 	t.Parallel()
 	b := serveAll(t)
@@ -155,7 +155,7 @@ func TestAGrantThatComesTooLateIsGivenBack(t *testing.T) {
 	require.Zero(t, b.leases.Held())
 }
 
-// A release that a client sends on its way out is carried out.
+// A release that a client sends just before it closes its connection is carried out.
 func TestAReleaseJustBeforeClosingIsCarriedOut(t *testing.T) {
 	t.Parallel()
 	b := serveAll(t)
@@ -182,7 +182,6 @@ func TestALostLockIsTold(t *testing.T) {
 	first.alive()
 }
 
-// Case 38.
 func TestARequestIDIsForOneCall(t *testing.T) {
 	t.Parallel()
 	b := serveAll(t)
@@ -209,7 +208,6 @@ func TestARequestIDIsForOneCall(t *testing.T) {
 	require.Contains(t, err, "CONFLICT: _request_id: ")
 }
 
-// Case 38.
 func TestAReplayAfterTheReleaseTakesNothing(t *testing.T) {
 	t.Parallel()
 	b := serveAll(t)
@@ -272,7 +270,7 @@ func TestHealthIsACallToo(t *testing.T) {
 	require.Equal(t, m{"live": true, "ready": false, "degraded": false, "store": "embedded", "checks": []any{}}, h)
 }
 
-// A method is an entry of the contract, and one that a noun or this package lists.
+// The contract has exactly the methods that the nouns and this package serve.
 func TestTheTableIsTheContract(t *testing.T) {
 	t.Parallel()
 	var served []string

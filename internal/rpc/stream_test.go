@@ -14,7 +14,7 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/rpc"
 )
 
-// streaming is a server, and a stream jobs that is published to past it.
+// streaming is a server with a stream jobs, to which the test publishes directly in its store.
 type streaming struct {
 	*bench
 	t      *testing.T
@@ -27,7 +27,7 @@ func serveStreams(t *testing.T) *streaming {
 	return &streaming{serveOn(t, rpc.Options{}, r), t, r}
 }
 
-// publish adds messages with these bodies, as MessagePack, and returns their ids.
+// publish adds messages with these bodies and returns their ids.
 func (s *streaming) publish(bodies ...string) (ids []string) {
 	s.t.Helper()
 	key := func(part string) string { return s.streams.Options.Keys.Key("jobs", "stream:", part) }
@@ -48,12 +48,12 @@ func (s *streaming) publish(bodies ...string) (ids []string) {
 type consumer struct {
 	*peer
 	told []m
-	kept []string // their methods
+	kept []string // the methods of the notifications in told
 }
 
 func (s *streaming) connect() *consumer { return &consumer{peer: s.dial(s.t)} }
 
-// ask makes a call, and keeps what comes before its reply.
+// ask makes a call, and keeps the notifications that arrive before its reply.
 func (c *consumer) ask(method string, params m) m {
 	c.t.Helper()
 	c.send(request(c.t, 7, method, params))
@@ -81,7 +81,7 @@ func (c *consumer) keep(got []any) {
 	c.told, c.kept = append(c.told, first), append(c.kept, method)
 }
 
-// next is the next notification.
+// next returns the params of the next notification, which must have this method.
 func (c *consumer) next(method string) m {
 	c.t.Helper()
 	if len(c.told) == 0 {
@@ -104,7 +104,7 @@ func (c *consumer) subscribe(more m) string {
 	return name
 }
 
-// says tells of a message without asking for an answer.
+// says calls a method about a message as a notification, which has no reply.
 func (c *consumer) says(method, id string, more m) {
 	c.t.Helper()
 	p := m{"stream": "jobs", "group": "workers", "id": id}
@@ -146,7 +146,7 @@ func TestStreamsOverTheSocket(t *testing.T) {
 	require.Equal(t, map[any]any{ids[2]: []byte("three"), ids[3]: []byte("four")}, again)
 }
 
-// A client reads nothing for a while, although more is there for it than fits in its socket.
+// A client reads nothing for a while, although more messages wait for it than fit in its socket.
 func TestAClientThatReadsLateIsSentEveryMessageOnce(t *testing.T) {
 	t.Parallel()
 	s := serveStreams(t)
@@ -177,7 +177,7 @@ func TestSubscribersAreToldThatThePodEnds(t *testing.T) {
 	admin.must("session.drain", m{"deadline_ms": 60_000})
 	require.Contains(t, c.next("session.draining"), "deadline_at_ms")
 	require.Equal(t, true, c.ask("stream.ack", m{"stream": "jobs", "group": "workers", "id": ids[0]})["acked"])
-	c.alive() // and is not sent the other one
+	c.alive() // it is not sent the other message
 	_, err := c.call("stream.subscribe", m{"stream": "jobs", "group": "workers"})
 	require.Contains(t, err, "DRAINING: ")
 	require.Empty(t, c.told)

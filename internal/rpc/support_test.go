@@ -25,7 +25,7 @@ func TestMain(m *testing.M) { redistest.Main(m) }
 
 var typeOfMap = reflect.TypeFor[map[string]any]()
 
-// lockedBuffer is a log that a test reads while it is written.
+// lockedBuffer is a log that a test may read while it is written.
 type lockedBuffer struct {
 	mu sync.Mutex // guards b
 	b  bytes.Buffer
@@ -43,7 +43,7 @@ func (l *lockedBuffer) String() string {
 	return l.b.String()
 }
 
-// shutdown ends the server at once, whoever is connected.
+// shutdown ends the server at once and closes all connections.
 func (b *bench) shutdown(t testing.TB) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -52,8 +52,8 @@ func (b *bench) shutdown(t testing.TB) {
 	b.leases.Stop(context.Background())
 }
 
-// eventually waits for what happens on another goroutine without a signal that
-// a test could wait for.
+// eventually waits for an effect of another goroutine for which there is no signal
+// that a test could wait for.
 func eventually(t testing.TB, what string, ok func() bool) {
 	t.Helper()
 	require.Eventually(t, ok, patience, time.Millisecond, what)
@@ -76,7 +76,7 @@ func newCounters(t testing.TB) *counters {
 	return &counters{t, r, tel}
 }
 
-// value is a counter's, or how often a histogram was recorded. Labels are the
+// value returns the value of a counter, or the count of a histogram. labels are the
 // values of the label set, sorted by label name in reverse and joined by spaces.
 func (c *counters) value(name, labels string) int64 {
 	c.t.Helper()

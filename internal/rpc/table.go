@@ -11,8 +11,8 @@ import (
 	"github.com/coxswain-sidecar/coxswain/client/api"
 )
 
-// A table is a struct type of the contract, compiled once: what the decoder and
-// the encoder need of each field without asking its tags again.
+// A table is a struct type of the contract, compiled once, so that the decoder and
+// the encoder need not read the tags of its fields for each call.
 type table struct {
 	fields []field
 	names  []string
@@ -25,12 +25,12 @@ type table struct {
 // field is one key of a params or result map.
 type field struct {
 	api.Field
-	// key is the name as it goes over the wire.
+	// key is the name, encoded for the wire.
 	key []byte
-	// want is what a wrong value is told: "true or false is expected".
+	// want is what the error about a wrong value says is expected: "a map is expected".
 	want string
-	// sub is the table of a map, or of the maps in a list; item is what a list of text or
-	// integers holds, or a map of texts whose keys are free.
+	// sub is the table of a map, or of the maps in a list. item is an element of a list of
+	// texts or integers, or a text of a map whose keys are not fixed.
 	sub  *table
 	item *field
 	// prose is text for people.
@@ -39,18 +39,18 @@ type field struct {
 	pointer bool
 }
 
-// prose are the keys of texts that the sidecar writes for people, with the words of
-// clients in them.
+// prose are the keys of texts that the sidecar writes for people, and that may quote
+// texts of clients.
 var prose = []string{"message", "text", "detail"}
 
-// textsType is that of the only maps whose keys are free.
+// textsType is the type of the only maps whose keys the contract does not fix.
 var textsType = reflect.TypeFor[map[string]string]()
 
 // maxFields bounds a table to the bits of its masks.
 const maxFields = 64
 
-// tables are those of struct types, each compiled once. They are safe for concurrent use:
-// servers of one process share them, and each lists methods of its own.
+// tables has the tables of struct types, each compiled once. It is safe for concurrent use:
+// the servers of one process share it, and each has a list of methods of its own.
 type tables struct {
 	mu     sync.Mutex
 	byType map[reflect.Type]*table
@@ -66,7 +66,7 @@ func (ts *tables) of(t reflect.Type) *table {
 	return ts.compile(t)
 }
 
-// compile enters a type before its fields, so that a type may hold itself.
+// compile adds a type to byType before it compiles its fields, so that a type may contain itself.
 func (ts *tables) compile(t reflect.Type) *table {
 	if c, ok := ts.byType[t]; ok {
 		return c
@@ -125,7 +125,7 @@ func setDefault(v reflect.Value, d api.Field) {
 	}
 }
 
-// want says what a field takes, for people.
+// want returns the part of an error text about what a field accepts.
 func want(d api.Field) string {
 	switch d.Kind {
 	case api.KindInt:

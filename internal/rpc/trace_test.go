@@ -19,7 +19,7 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/telemetry"
 )
 
-// traced is a telemetry whose spans a test reads.
+// traced returns a telemetry and the recorder of its spans.
 func traced(t testing.TB) (*telemetry.Telemetry, *tracetest.SpanRecorder) {
 	t.Helper()
 	r := tracetest.NewSpanRecorder()
@@ -43,7 +43,7 @@ func TestACallHasASpanUnderItsClients(t *testing.T) {
 	g.open <- nil
 	p.must("gate.wait", m{"_traceparent": "00-" + traceID + "-" + spanID + "-01", "_tracestate": "a=b"})
 	inner := trace.SpanContextFromContext(<-g.entered)
-	p.alive() // the span ends after its reply was sent: before the next call of this reader is not promised
+	p.alive() // the span ends after its reply was sent, maybe even after the reply to this call
 	eventually(t, "the span has ended", func() bool { return len(spans.Ended()) == 2 })
 
 	s := span(t, spans, "coxswain.gate.wait")

@@ -38,7 +38,7 @@ func vectors(t testing.TB, file string) []vector {
 	return vs
 }
 
-// allVectors are the frames of every file, as seeds.
+// allVectors returns the frames of all files, as seeds.
 func allVectors(t testing.TB) [][]byte {
 	t.Helper()
 	var all [][]byte
@@ -82,8 +82,8 @@ func TestVectorsOfRequestsAreDecoded(t *testing.T) {
 	}
 }
 
-// Case 35: each liberty of rule 6 over a live socket; the reply echoes the
-// msgid's bytes.
+// The server accepts each unusual encoding of liberal.json over a real socket, and its reply
+// repeats the bytes of the msgid.
 func TestVectorsOfOtherClientsAreServed(t *testing.T) {
 	t.Parallel()
 	b := serveAll(t)
@@ -130,7 +130,7 @@ func TestVectorsOfMalformedFramesCloseTheConnection(t *testing.T) {
 	}
 }
 
-// resultTypes are what the results of replies.json are.
+// resultTypes has an empty value of the type of each result in replies.json.
 var resultTypes = map[string]any{
 	"ping": api.PingResult{}, "ratelimit-allowed": api.RatelimitResult{}, "ratelimit-never": api.RatelimitResult{},
 	"ratelimit-degraded": api.RatelimitResult{}, "ratelimit-many": api.RatelimitManyResult{},
@@ -139,7 +139,7 @@ var resultTypes = map[string]any{
 	"methods-empty-list": api.MethodsResult{},
 }
 
-// What the vectors promise clients is what the encoder writes, byte for byte.
+// The encoder writes the replies that the vectors show to clients, byte for byte.
 func TestVectorsOfRepliesAreWhatIsSent(t *testing.T) {
 	t.Parallel()
 	seen := 0

@@ -13,11 +13,11 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/rpc"
 )
 
-// What a call that waits may cost this process: its params, its context, and what the
-// lines keep of it. It has no goroutine, and so no stack.
+// maxWaiterBytes is the memory that a waiting call may take in this process: its params, its
+// context, and its entry in the waiting line. It has no goroutine, and so no stack.
 const maxWaiterBytes = 4 << 10
 
-// Not parallel: it measures the whole process.
+// Not parallel, since it measures the memory of the whole process.
 func TestACallThatWaitsCostsAFewKiB(t *testing.T) {
 	const many = 2000
 	b := serveOn(t, rpc.Options{}, luatest.Open(t, lua.Options{URL: redistest.URL(t)}))
@@ -26,7 +26,7 @@ func TestACallThatWaitsCostsAFewKiB(t *testing.T) {
 	for _, c := range []struct {
 		name, method string
 		params       m
-		// before makes whatever is waited for one that is not to be had.
+		// before sets up the object that the calls will wait for.
 		before func(p *peer)
 	}{
 		{name: "lock", method: "lock.acquire", params: m{"name": "l"}},
@@ -64,7 +64,7 @@ func TestACallThatWaitsCostsAFewKiB(t *testing.T) {
 			var each int64
 			t.Cleanup(func() { t.Logf("%d bytes for each of %d", each, many) })
 			eventually(t, "a waiting call takes more than a call may", func() bool {
-				each = (inUse() - before) / many // more, until all of them have been told to wait
+				each = (inUse() - before) / many // larger, until all of them are in the waiting line
 				return each < maxWaiterBytes || b.Waiting() < many
 			})
 			require.EqualValues(t, many, b.Waiting(), "they do not wait")
@@ -75,8 +75,8 @@ func TestACallThatWaitsCostsAFewKiB(t *testing.T) {
 	}
 }
 
-// inUse is what live objects take. Stacks that no goroutine has any more are kept for the
-// next ones, so that their size says nothing about a call.
+// inUse returns the bytes of live objects on the heap. It leaves out stacks: the runtime
+// keeps those of ended goroutines for later ones, so their size is not the cost of a call.
 func inUse() int64 {
 	runtime.GC()
 	s := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}

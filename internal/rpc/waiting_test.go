@@ -13,7 +13,7 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/rpc"
 )
 
-// inLine returns when so many wait for the lock l.
+// inLine waits until the waiting line of the lock l has want calls.
 func (p *peer) inLine(want int) {
 	p.t.Helper()
 	eventually(p.t, "never so many in line: "+itoa(want), func() bool {
@@ -32,8 +32,8 @@ func asInt(v any) int64 {
 	return -1
 }
 
-// Case 37: two thousand calls wait on one connection, and a release and a
-// cancel on it are served.
+// While two thousand calls of one connection wait, the connection's releases and
+// cancels are served.
 func TestWaitingCallsKeepNothingOut(t *testing.T) {
 	t.Parallel()
 	const many = 2000
@@ -92,7 +92,7 @@ func TestMoreWaitingCallsThanAllowedAreRefused(t *testing.T) {
 	require.Equal(t, false, p.must("lock.acquire", m{"name": "l", "wait_ms": 1})["acquired"], "there is room again")
 }
 
-// A call that may wait has that time beside its own.
+// A deadline that the client sets includes the wait, which ends early enough for the call to be answered.
 func TestTheDeadlineCountsFromTheWait(t *testing.T) {
 	t.Parallel()
 	b := serveAll(t)

@@ -7,7 +7,7 @@ import (
 	"github.com/coxswain-sidecar/coxswain/client/api"
 )
 
-// kind is what a MessagePack value is, its width aside.
+// kind is the type of a MessagePack value, whatever its width.
 type kind uint8
 
 const (
@@ -24,9 +24,9 @@ const (
 	kindMap
 )
 
-// shape is what the first byte of a value tells: how many bytes hold its
-// length, or, where there are none, the length itself. A length counts the
-// bytes after the header; of an array or map, its elements or pairs.
+// shape is what follows from the first byte of a value: its kind, and in digits how
+// many of the next bytes hold its length or, if that is 0, the length itself. The length
+// is how many bytes follow the header; for an array its elements, for a map its pairs.
 type shape struct {
 	kind   kind
 	digits uint8
@@ -34,7 +34,7 @@ type shape struct {
 }
 
 // shapes has the whole MessagePack format in one place, so that the skimmer and
-// the readers of values cannot disagree about where a value ends.
+// the cursor cannot disagree about where a value ends.
 var shapes = func() (t [256]shape) {
 	for b := range 256 {
 		switch {
@@ -70,8 +70,8 @@ var shapes = func() (t [256]shape) {
 	return t
 }()
 
-// head reads the header at i. Size is the header's length in bytes; ok is false
-// when its bytes are not all there. Lengths are as declared: trust none.
+// head reads the header at i. size is the header's own length in bytes; ok is false
+// if some of its bytes are missing. length is as the client declared it, unchecked.
 func head(b []byte, i int) (k kind, size, length int, ok bool) {
 	s := shapes[b[i]]
 	size = 1 + int(s.digits)
@@ -100,8 +100,8 @@ func head(b []byte, i int) (k kind, size, length int, ok bool) {
 	return s.kind, size, length, true
 }
 
-// A cursor walks bytes that the skimmer has passed: every header is whole and
-// every value ends within them, so it checks neither.
+// A cursor reads bytes that the skimmer has accepted: every header is complete and
+// every value ends within them, so the cursor checks neither.
 type cursor struct {
 	b []byte
 	i int
@@ -109,14 +109,14 @@ type cursor struct {
 
 func (c *cursor) kind() kind { return shapes[c.b[c.i]].kind }
 
-// enter steps over a header and returns what it announces.
+// enter steps over a header and returns the kind and the length that it declares.
 func (c *cursor) enter() (kind, int) {
 	k, size, length, _ := head(c.b, c.i)
 	c.i += size
 	return k, length
 }
 
-// skip steps over one value, whatever it holds.
+// skip steps over one value and everything in it.
 func (c *cursor) skip() {
 	for todo := 1; todo > 0; todo-- {
 		switch k, length := c.enter(); k {
@@ -130,8 +130,9 @@ func (c *cursor) skip() {
 	}
 }
 
-// text reads str, bin or the old raw without copying; strict says that it came
-// as str, which has to be UTF-8. Ok is false, and nothing is read, for others.
+// text returns the bytes of a str, a bin or an old raw without copying. strict reports
+// that it is written as a str, which has to be UTF-8. For any other kind ok is false, and
+// nothing is read.
 func (c *cursor) text() (s []byte, strict, ok bool) {
 	if k := c.kind(); k != kindStr && k != kindBin {
 		return nil, false, false
@@ -148,7 +149,7 @@ type integer struct {
 	neg bool
 }
 
-// small is the number as an int64 when it is within 2^53 on either side.
+// small returns the number as an int64, if it is within 2^53 on either side.
 func (n integer) small() (int64, bool) {
 	if n.abs > api.MaxInt {
 		return 0, false
@@ -159,8 +160,8 @@ func (n integer) small() (int64, bool) {
 	return int64(n.abs), true
 }
 
-// integer reads any integer, or a float that has no fraction and is exact. Ok
-// is false, and nothing is read, for everything else.
+// integer reads any integer, or a float that has no fraction and is within 2^53 on either
+// side. For any other value ok is false, and nothing is read.
 func (c *cursor) integer() (n integer, ok bool) {
 	at := c.i
 	switch k, length := c.enter(); k {
