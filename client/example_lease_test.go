@@ -11,8 +11,8 @@ import (
 	"github.com/coxswain-sidecar/coxswain/client/clienttest"
 )
 
-// Work that one pod does at a time. The context ends when the lock is lost, and the fence is for
-// what the lock protects.
+// Only one pod at a time runs the function. Its context ends when the lock is lost. The resource
+// that the lock protects can refuse writes with a lower fence.
 func ExampleClient_LockDo() {
 	s := clienttest.NewSidecar()
 	defer s.Close()
@@ -28,7 +28,7 @@ func ExampleClient_LockDo() {
 	// <nil>
 }
 
-// Who is in the way of a lock that is not to be waited for.
+// Without a Wait, LockAcquire fails at once if the lock is held; the error names the holder.
 func ExampleClient_LockAcquire() {
 	s := clienttest.NewSidecar()
 	defer s.Close()
@@ -55,7 +55,7 @@ func ExampleClient_LockAcquire() {
 	// <nil>
 }
 
-// At most 3 exports at a time, in all pods.
+// At most 3 exports run at a time, over all pods.
 func ExampleClient_SemaphoreDo() {
 	s := clienttest.NewSidecar()
 	defer s.Close()
@@ -73,7 +73,7 @@ func ExampleClient_SemaphoreDo() {
 	// <nil>
 }
 
-// What is done once, whoever does it.
+// A page is fetched once, however many pods try it.
 func ExampleClient_SeenDo() {
 	s := clienttest.NewSidecar()
 	defer s.Close()
@@ -121,8 +121,8 @@ func ExampleClient_PoolDo() {
 	// alice
 }
 
-// A proxy that is free, whose own limit admits a request and whose breaker is closed. What the
-// server answers becomes its outcome.
+// PermitDo acquires a proxy that is free, whose own limit admits a request and whose breaker is
+// closed. OutcomeOf derives the proxy's outcome from the error of the function.
 func ExampleClient_PermitDo() {
 	s := clienttest.NewSidecar()
 	defer s.Close()
@@ -157,7 +157,7 @@ func ExampleClient_PermitDo() {
 	// no proxy: cooling
 }
 
-// After 3 failures in a row nobody calls the service for a while.
+// After 3 failures in a row the breaker opens, and no pod calls the service for a while.
 func ExampleClient_BreakerDo() {
 	s := clienttest.NewSidecar()
 	defer s.Close()

@@ -11,8 +11,8 @@ import (
 	"github.com/coxswain-sidecar/coxswain/client/clienttest"
 )
 
-// An entry is acknowledged when the function returns nil, and is at the head of the queue again
-// after an error.
+// QueueDo acknowledges an entry when the function returns nil; after an error it puts the entry
+// back at the head of the queue.
 func ExampleClient_QueueDo() {
 	s := clienttest.NewSidecar()
 	defer s.Close()
@@ -40,7 +40,8 @@ func ExampleClient_QueueDo() {
 	// no entry
 }
 
-// A consumer of a group: each message goes to one of them, and comes again until it is dealt with.
+// Each message goes to one consumer of the group, and is delivered again until it is acknowledged
+// or dead.
 func ExampleClient_StreamSubscribe() {
 	s := clienttest.NewSidecar()
 	defer s.Close()
@@ -57,7 +58,7 @@ func ExampleClient_StreamSubscribe() {
 	err := c.StreamSubscribe(ctx, "orders", "billing", client.StreamOptions{}, func(_ context.Context, m api.StreamMessage) error {
 		fmt.Printf("%s\n", m.Body)
 		if string(m.Body) == "not an order" {
-			stop() // a program goes on until its pod ends
+			stop() // a real program consumes until its pod ends
 			return &client.NackError{Err: errors.New("unknown"), Dead: true}
 		}
 		return nil
@@ -77,7 +78,7 @@ func ExampleClient_StreamSubscribe() {
 	// dead letter: unknown
 }
 
-// Messages that one may miss: who is subscribed now hears them.
+// Pub/Sub is for messages that may be missed: only present subscribers receive them.
 func ExampleClient_PubsubSubscribe() {
 	s := clienttest.NewSidecar()
 	defer s.Close()

@@ -34,7 +34,7 @@ func ExampleClient_Allow() {
 	// false
 }
 
-// Wait returns when the rule admits the key, or at once if it will not in time.
+// Wait returns when the rule admits the key, or at once with ErrLimited if the context ends before that.
 func ExampleClient_Wait() {
 	s := clienttest.NewSidecar()
 	defer s.Close()
@@ -60,11 +60,12 @@ func ExampleClient_Wait() {
 	// not within 10 s
 }
 
-// The full call: a limit that no rule names, a cost, and all that there is to know of the answer.
+// RatelimitAcquire is the full call: a limit given inline instead of a rule, a cost, and all fields
+// of the result.
 func ExampleClient_RatelimitAcquire() {
 	s := clienttest.NewSidecar()
 	defer s.Close()
-	s.Freeze(time.Time{}) // for what is printed below
+	s.Freeze(time.Time{}) // so that the output is the same in every run
 	c := s.Client()
 
 	r, err := c.RatelimitAcquire(context.Background(), api.RatelimitParams{
@@ -91,7 +92,7 @@ func ExampleClient_RatelimitAcquire() {
 	// true 60 left
 }
 
-// One pod is told to stay away, and all of them do.
+// One pod reports a 429 with its Retry-After, which pauses the key for all pods.
 func ExampleClient_RatelimitReport() {
 	s := clienttest.NewSidecar()
 	defer s.Close()

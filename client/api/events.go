@@ -36,6 +36,6 @@ type EventParams struct {
 	Key     string `codec:"key,omitempty" doc:"the key that the limit counts; if count is above 1, the key of one of these events"`
 	Reason  string `codec:"reason,omitempty" doc:"why, in one word"`
 	Detail  string `codec:"detail,omitempty" doc:"details as text for people"`
-	Count   int64  `codec:"count" doc:"how many similar events it stands for, itself included. Events that come after the last notification of a burst are counted in the next one, if there is one"`
+	Count   int64  `codec:"count" doc:"how many events of the same kind, noun, name and reason this notification represents, itself included. Events that come after the last notification of a burst are counted in the next one, if there is one"`
 	Dropped int64  `codec:"dropped,omitempty" doc:"how many earlier events were not sent because the client read this connection too slowly"`
 }

@@ -57,7 +57,7 @@ type InspectRule struct {
 type InspectSession struct {
 	Session   string        `codec:"session" doc:"its id"`
 	Client    string        `codec:"client" doc:"the client program, as it gave it to session.hello"`
-	Instance  string        `codec:"instance" doc:"the instance of the program, as it introduced itself"`
+	Instance  string        `codec:"instance" doc:"the instance of the program, as it gave it to session.hello"`
 	UID       int64         `codec:"uid" doc:"the user id of its process"`
 	SinceAtMS int64         `codec:"since_at_ms" doc:"when it connected, Unix milliseconds by the pod's clock"`
 	Inflight  int64         `codec:"inflight" doc:"its calls in flight, waiting ones included"`
@@ -81,8 +81,8 @@ type InspectStreamGroup struct {
 	Fetches       int64  `codec:"fetches" doc:"calls of stream.fetch that wait in this sidecar"`
 	InFlight      int64  `codec:"in_flight" doc:"messages that were sent to these subscriptions and are not acknowledged"`
 	Unsent        int64  `codec:"unsent" doc:"messages that this sidecar has read and not yet sent to a client"`
-	Lag           int64  `codec:"lag" doc:"messages that the group was not given, counted within the last half minute; a lower bound where Redis does not know the number"`
-	Pending       int64  `codec:"pending" doc:"messages that the group was given and has not acknowledged, in all pods, counted together with lag"`
+	Lag           int64  `codec:"lag" doc:"messages that the group has not been given yet, counted within the last half minute; a lower bound if Redis cannot count them"`
+	Pending       int64  `codec:"pending" doc:"messages that the group was given and has not acknowledged, in all pods, counted at the same time as lag"`
 }
 
 // InspectChannel is a channel or a pattern that connections are subscribed to.
@@ -99,7 +99,7 @@ type InspectRedis struct {
 	Address     string      `codec:"address" doc:"the address, without credentials"`
 	Up          bool        `codec:"up" doc:"the store answers"`
 	Error       string      `codec:"error,omitempty" doc:"why it is not up, or the error with which it refuses calls"`
-	Trouble     string      `codec:"trouble,omitempty" doc:"the name of that condition, such as oom or refused"`
+	Trouble     string      `codec:"trouble,omitempty" doc:"the name of the trouble behind that error, such as oom or refused"`
 	RTTUS       int64       `codec:"rtt_us" doc:"the last probe's round trip, in microseconds"`
 	MemoryBytes int64       `codec:"memory_bytes" doc:"the memory that it reports as used, in bytes"`
 	Pool        InspectPool `codec:"pool" doc:"the connections to the store"`

@@ -32,7 +32,7 @@ type PubsubPublishParams struct {
 
 // PubsubPublishResult counts the receivers.
 type PubsubPublishResult struct {
-	Receivers int64 `codec:"receivers" doc:"how many sidecars the Redis node that was asked sent the message to; 0 = the channel has no subscriber, if the whole fleet uses one Redis node"`
+	Receivers int64 `codec:"receivers" doc:"to how many sidecars the Redis node that was asked sent the message, where a sidecar counts once for the channel and once for each pattern that matches it; 0 = the channel has no subscriber, if the whole fleet uses one Redis node"`
 }
 
 // PubsubSubscribeParams select the messages to be sent.

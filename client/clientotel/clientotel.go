@@ -5,7 +5,7 @@
 //	c, err := client.Dial(ctx, client.Options{Tracer: clientotel.New(nil)})
 //
 // Its invariant: no span has a text that a user sent, such as a key or a name. It sets up no
-// SDK and no exporter: spans go where the provider sends them.
+// SDK and no exporter: the provider decides where spans are sent.
 package clientotel
 
 import (
@@ -50,7 +50,7 @@ func New(tp trace.TracerProvider) client.Tracer {
 	t := &tracer{epoch: time.Now()}
 	if tp == nil {
 		tp = otel.GetTracerProvider()
-		if reflect.ValueOf(tp).Kind() == reflect.Pointer { // so that it can be compared
+		if reflect.ValueOf(tp).Kind() == reflect.Pointer { // only a pointer can always be compared
 			t.global = tp
 		}
 	}
@@ -61,15 +61,14 @@ func New(tp trace.TracerProvider) client.Tracer {
 type tracer struct {
 	trace.Tracer
 	epoch time.Time
-	// global is the provider of package otel that the tracer began with; nil = the program gave
-	// one of its own.
+	// global is the global provider when the tracer was made; nil = the program gave a provider.
 	global trace.TracerProvider
-	// silent is the time since epoch until which global need not be asked.
+	// silent is the time since epoch until which StartCall does not ask global for spans.
 	silent atomic.Int64
 }
 
-// StartCall implements client.Tracer. A span that records nothing is three allocations, and
-// most programs have no other.
+// StartCall implements client.Tracer. It avoids spans that record nothing, because each costs
+// three allocations and most programs do not trace.
 func (t *tracer) StartCall(ctx context.Context, method string) (context.Context, bool) {
 	if t.global != nil && int64(time.Since(t.epoch)) < t.silent.Load() && otel.GetTracerProvider() == t.global {
 		return ctx, false
@@ -79,7 +78,7 @@ func (t *tracer) StartCall(ctx context.Context, method string) (context.Context,
 		name = spanPrefix + method
 	}
 	inside, span := t.Start(ctx, name, asClient...)
-	// A provider that samples makes a new id for each span, whether it records it or not.
+	// An SDK's provider makes a new id for each span, also for one that it does not sample.
 	if t.global != nil && !span.IsRecording() && span.SpanContext().Equal(trace.SpanContextFromContext(ctx)) {
 		t.silent.Store(int64(time.Since(t.epoch) + askAgain))
 	}
@@ -118,7 +117,7 @@ func (t *tracer) TraceContext(ctx context.Context) (traceparent, tracestate stri
 	return k.traceparent, k.tracestate
 }
 
-// carrier is where a propagator writes.
+// carrier receives the headers that a propagator writes.
 type carrier struct{ traceparent, tracestate string }
 
 func (k *carrier) Get(string) string { return "" }

@@ -48,7 +48,7 @@ func TestACallIsAChildOfTheCallersSpan(t *testing.T) {
 	require.Equal(t, status{codes.Error, "INVALID_ARGUMENT"}, tp.ended()[1].status)
 }
 
-// The span of a message is linked to that of its publisher, and belongs to no trace before.
+// The span of a message starts a new trace, and is linked to the span of its publisher.
 func TestAMessageIsLinkedToItsPublisher(t *testing.T) {
 	t.Parallel()
 	tp := &tracing{}
@@ -73,8 +73,8 @@ func TestAMessageIsLinkedToItsPublisher(t *testing.T) {
 	require.Empty(t, spans[2].links)
 }
 
-// The global provider is asked for spans as soon as it is set, though the tracer began without
-// one. The test is a process of its own: other tests begin without one too.
+// The tracer uses the global provider as soon as it is set, although it was made before. The test runs
+// in a process of its own, because other tests need the process without a global provider.
 func TestCallsAreTracedOnceTheProgramTraces(t *testing.T) {
 	t.Parallel()
 	const alone = "CLIENTOTEL_TEST_ALONE"

@@ -9,12 +9,12 @@ import (
 	"github.com/coxswain-sidecar/coxswain/client/clienttest"
 )
 
-// A program that traces gives its provider, or none for the global one.
+// A program passes its tracer provider, or nil for the global one.
 func ExampleNew() {
 	s := clienttest.NewSidecar()
 	defer s.Close()
 
-	provider := &tracing{} // sdktrace.NewTracerProvider(...) in a program
+	provider := &tracing{} // in a program: sdktrace.NewTracerProvider(...)
 	ctx := context.Background()
 	c, err := client.Dial(ctx, client.Options{Socket: s.Socket(), Tracer: clientotel.New(provider)})
 	if err != nil {

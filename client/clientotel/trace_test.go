@@ -10,8 +10,8 @@ import (
 	"go.opentelemetry.io/otel/trace/noop"
 )
 
-// tracing is a tracer provider that keeps the spans that have ended. It stands in for
-// the OpenTelemetry SDK, which would be required by every user of the client.
+// tracing is a tracer provider that keeps the spans that have ended. It replaces the
+// OpenTelemetry SDK, which would otherwise become a dependency of every user of the client.
 type tracing struct {
 	noop.TracerProvider
 
@@ -20,7 +20,7 @@ type tracing struct {
 	spans []*span
 }
 
-// span records what the client says of a call.
+// span records the data of a span.
 type span struct {
 	noop.Span
 	by     *tracing

@@ -18,7 +18,7 @@ type breaker struct {
 	failures   int64
 	successes  int64
 	opened     int64
-	until      time.Time // while it is open
+	until      time.Time // when it may become half-open, while it is open
 	changed    time.Time
 	forced     time.Time
 }
@@ -115,7 +115,7 @@ func (s *Sidecar) breaker(name, pool string) *breaker {
 	return s.breakers[at]
 }
 
-// checkPolicy is the error of a policy that nobody configured.
+// checkPolicy returns an error if the named policy is not configured.
 func (s *Sidecar) checkPolicy(named string) error {
 	if _, ok := s.policies[named]; ok || named == "" || named == "default" {
 		return nil
@@ -123,7 +123,7 @@ func (s *Sidecar) checkPolicy(named string) error {
 	return &api.Error{Code: api.NotFound, Message: fmt.Sprintf("policy %q: there is no such policy; put it by clienttest's PutPolicy", named)}
 }
 
-// policy is the one that a breaker goes by: the named one, or the first by name that matches.
+// policy returns the policy of a breaker, with defaults: the named one, else the first by name that matches.
 func (s *Sidecar) policy(name, pool, named string) api.BreakerPolicy {
 	p := api.BreakerPolicy{Name: "default"}
 	if named != "" {
@@ -154,7 +154,7 @@ func (s *Sidecar) become(name, pool string, b *breaker, state string) {
 	b.generation++
 }
 
-// passes asks a breaker; probe says whether a probe may be taken, which is a change.
+// passes returns a breaker's decision. Only if probe is set it may grant a probe, which changes the breaker's state.
 func (c *call) passes(name, pool, policyName string, probe bool) api.BreakerAllowResult {
 	s := c.s
 	b, policy := s.breaker(name, pool), s.policy(name, pool, policyName)
@@ -189,13 +189,13 @@ func (c *call) passes(name, pool, policyName string, probe bool) api.BreakerAllo
 	r.Allowed = true
 	if probe {
 		l := c.grant("breaker", breakerName(name, pool), "", api.BindTTL, ms(policy.ProbeTTLMS))
-		l.key, c.held = name, true // it ends with its time and with its connection
+		l.key, c.held = name, true // the probe ends at its TTL, or with its connection
 		r.Probe = l.token
 	}
 	return r
 }
 
-// judge takes a report.
+// judge applies a report to its breaker.
 func (s *Sidecar) judge(p *api.BreakerReportParams) api.BreakerReportResult {
 	b, policy := s.breaker(p.Name, p.Pool), s.policy(p.Name, p.Pool, p.Policy)
 	r := func(changed, counted bool) api.BreakerReportResult {
@@ -241,8 +241,8 @@ func (s *Sidecar) judge(p *api.BreakerReportParams) api.BreakerReportResult {
 	}
 }
 
-// open opens a breaker, twice as long each time in a row. It does so without the jitter of a
-// sidecar, so that a test can say when it ends.
+// open opens a breaker, each time in a row for twice as long. Unlike in a real sidecar, the time has
+// no jitter, so that a test can compute when it ends.
 func (s *Sidecar) open(name, pool string, b *breaker, policy api.BreakerPolicy) {
 	s.become(name, pool, b, api.BreakerOpen)
 	b.opened++

@@ -10,7 +10,7 @@ import (
 
 // bucket is what a key has used of one band. Which fields count depends on the algorithm.
 type bucket struct {
-	at time.Time // token_bucket, leaky_bucket: when all is free again
+	at time.Time // token_bucket, leaky_bucket: when it is unused again
 	// The windows.
 	start     time.Time
 	now, last int64 // what was taken in the window that began at start, and in the one before
@@ -22,22 +22,22 @@ type charge struct {
 	cost int64
 }
 
-// standing is the state of a band, and its decision about a cost.
+// standing is the state of a band, and whether a cost fits into it.
 type standing struct {
 	used    float64
 	most    float64
 	retry   time.Duration // until the cost fits; negative = never
-	reset   time.Duration // until it is as if unused
+	reset   time.Duration // until the band is unused again
 	allowed bool
 }
 
 func (s standing) remaining() int64 { return max(int64(math.Floor(s.most-s.used+tiny)), 0) }
 func (s standing) current() int64   { return int64(math.Ceil(s.used - tiny)) }
 
-// tiny is less than a nanosecond refills of any limit that a test uses.
+// tiny absorbs rounding errors: it is less than any limit of a test refills in a nanosecond.
 const tiny = 1e-6
 
-// burst is how many a band admits at once.
+// burst is the cost that an unused band admits at once.
 func burst(algorithm string, b api.Band) int64 {
 	switch {
 	case algorithm == api.AlgorithmTokenBucket && b.Burst > 0, algorithm == api.AlgorithmLeakyBucket && b.Burst > 0:
@@ -89,7 +89,7 @@ func (b *bucket) fill(s *standing, band api.Band, cost int64, now time.Time) {
 	s.retry = time.Duration(math.Ceil((s.used + float64(cost) - s.most) * each))
 }
 
-// turn begins the window of now, if another one was the last.
+// turn moves on to the window of now, unless that is the present one already.
 func (b *bucket) turn(now time.Time, period time.Duration) {
 	start := time.UnixMilli(now.UnixMilli() / period.Milliseconds() * period.Milliseconds())
 	if start.Equal(b.start) {
@@ -156,7 +156,7 @@ func (b *bucket) take(algorithm string, band api.Band, cost int64, now time.Time
 	}
 }
 
-// giveBack gives back a cost that was taken at a time, and reports whether it still counted.
+// giveBack gives back a cost that was taken at an instant, and reports whether it still counted.
 func (b *bucket) giveBack(algorithm string, band api.Band, cost int64, at, now time.Time) bool {
 	period := ms(band.PeriodMS)
 	if b.look(algorithm, band, 0, now).used < tiny {

@@ -19,16 +19,16 @@ import (
 type call struct {
 	s        *Sidecar
 	cn       *conn
-	ctx      context.Context // ends when the caller has gone
+	ctx      context.Context // ends when the call is cancelled or its connection ends
 	msgid    int64
-	answered bool // it is no notification
+	answered bool // the caller gets an answer: it is not a notification
 	name     string
 	given    map[string]any
 	params   any // a pointer to the struct of the contract
 	held     bool
 }
 
-// method answers calls with the sidecar's mutex held, which it may give up while it waits.
+// method answers calls with the sidecar's mutex held, which it may unlock while it waits.
 type method struct {
 	spec *api.Spec
 	run  func(*call) (any, error)
@@ -40,7 +40,7 @@ type reply struct {
 	params string
 	result any
 	err    error
-	held   *conn // the session to which the lease that it granted is bound; nil = none
+	held   *conn // the session with which the granted lease ends, and the stored reply too; nil = none
 }
 
 // define adds a method to a table.
@@ -55,7 +55,7 @@ func invalid(format string, args ...any) error {
 	return &api.Error{Code: api.InvalidArgument, Message: fmt.Sprintf(format, args...)}
 }
 
-// waits reports whether the call may block, and has to have a goroutine of its own.
+// waits reports whether the call may block, and so needs a goroutine of its own.
 func (c *call) waits() bool {
 	n, ok := c.given[api.ParamWaitMS].(int64)
 	c.s.mu.Lock()
@@ -81,11 +81,11 @@ func (c *call) run() {
 	default:
 		c.cn.send(response, c.msgid, nil, result)
 	}
-	s.wake() // after the answer: it names the subscription whose messages may follow
+	s.wake() // after the answer: wake may send messages of the subscription whose id the answer has
 }
 
-// gone is the answer to a call whose caller does not wait for it any more; nil = it does. Nobody would give back what
-// such a call takes: its connection may have ended.
+// gone returns an error if the call was cancelled or its connection has ended, else nil. Such a call must not take
+// anything, because nobody would give it back.
 func (c *call) gone() error {
 	if c.ctx.Err() == nil {
 		return nil
@@ -162,7 +162,7 @@ func unmodelled(method string) error {
 	return &api.Error{Code: api.MethodNotFound, Message: method + ": clienttest has no model of it; answer it by clienttest.On"}
 }
 
-// replayed is a stored result, which says that it is one where the contract has a key for it.
+// replayed returns a stored result, marked as replayed if its contract has a key for that.
 func replayed(result any) any {
 	v := reflect.ValueOf(result).Elem()
 	again := reflect.New(v.Type())
@@ -173,7 +173,7 @@ func replayed(result any) any {
 	return again.Interface()
 }
 
-// forget forgets stored replies.
+// forget deletes the stored replies for which which returns true.
 func (s *Sidecar) forget(which func(*reply) bool) {
 	for id, r := range s.replies {
 		if which(r) {
@@ -182,8 +182,8 @@ func (s *Sidecar) forget(which func(*reply) bool) {
 	}
 }
 
-// read makes the params the struct of the contract, with defaults, and checks them against its
-// tags as far as one call can break them.
+// read decodes the params into the struct of the contract, sets defaults, and checks the bounds in
+// the struct's tags.
 func (c *call) read(spec *api.Spec, params map[string]any) error {
 	p := reflect.New(spec.Params)
 	fields := api.Fields(spec.Params)
@@ -247,7 +247,7 @@ func setDefault(f api.Field, v reflect.Value) {
 			panic(fmt.Sprintf("clienttest: the default of %s: %v", f.Name, err))
 		}
 		v.SetInt(n)
-	case api.KindBool, api.KindBin, api.KindMap, api.KindList, api.KindAny: // none of them has a default
+	case api.KindBool, api.KindBin, api.KindMap, api.KindList, api.KindAny: // these kinds have no defaults
 	}
 }
 
@@ -258,9 +258,9 @@ func (s *Sidecar) wake() {
 	s.pump()
 }
 
-// stand waits in a line, first come, first served, until try succeeds, the wait is over, or the
-// caller has gone. Try is told whether it is this call's turn: it takes nothing otherwise. It
-// returns how long until another try is of use; negative = none is.
+// stand waits in a waiting line, first come, first served, until try succeeds, the wait is over, or
+// the caller is gone. The argument turn is true if this call is the first of the line; otherwise try must
+// not take anything. Try returns after how long another try can succeed; negative = never.
 func (c *call) stand(line string, waitMS int64, try func(turn bool) (ok bool, again time.Duration)) (waitedMS int64, err error) {
 	s := c.s
 	if ok, again := try(len(s.lines[line]) == 0); ok || waitMS == 0 || again < 0 {

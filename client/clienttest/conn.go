@@ -34,13 +34,13 @@ type conn struct {
 	s         *Sidecar
 	id        string
 	hello     api.HelloParams
-	cancels   map[int64]context.CancelFunc // of calls under way, by msgid
+	cancels   map[int64]context.CancelFunc // of calls in flight, by msgid
 	kinds     []string                     // of events.subscribe
-	subs      map[string]func()            // how to end a subscription, by its name
+	subs      map[string]func()            // by subscription id: ends the subscription
 	subscribe int
 
-	out  []byte        // what is not written
-	more chan struct{} // filled when there is something to write; has room for one
+	out  []byte        // frames that are not yet written
+	more chan struct{} // signals that out has frames; capacity 1
 	gone chan struct{} // closed when the connection has ended
 }
 
@@ -65,7 +65,7 @@ func (s *Sidecar) serve(ctx context.Context, nc net.Conn) {
 			break
 		}
 	}
-	cancel() // before what it holds is given back, which wakes its own calls too: they take nothing any more
+	cancel() // before its leases are given back: that wakes its own waiting calls too, which then must take nothing
 	s.mu.Lock()
 	cn.end()
 	s.mu.Unlock()
@@ -85,7 +85,7 @@ func (cn *conn) write(nc net.Conn) {
 		cn.s.mu.Unlock()
 		if len(b) > 0 {
 			if _, err := nc.Write(b); err != nil {
-				_ = nc.Close() // which ends the reader
+				_ = nc.Close() // this ends the reader
 				return
 			}
 			continue
@@ -102,7 +102,7 @@ func (cn *conn) write(nc net.Conn) {
 func (cn *conn) send(frame ...any) {
 	var b []byte
 	if err := codec.NewEncoderBytes(&b, handle()).Encode(frame); err != nil {
-		panic(fmt.Sprintf("clienttest: %v", err)) // results are structs of the contract
+		panic(fmt.Sprintf("clienttest: %v", err)) // cannot happen: results are structs of the contract
 	}
 	cn.out = append(cn.out, b...)
 	select {
@@ -113,7 +113,7 @@ func (cn *conn) send(frame ...any) {
 
 func (cn *conn) notify(event string, params any) { cn.send(notification, event, []any{params}) }
 
-// take takes one frame. It reports false if the frame is malformed.
+// take handles one frame. It returns false if the frame is malformed.
 func (cn *conn) take(ctx context.Context, wg *sync.WaitGroup, frame []any) bool {
 	if len(frame) < 3 {
 		return false
@@ -157,7 +157,7 @@ func (cn *conn) take(ctx context.Context, wg *sync.WaitGroup, frame []any) bool 
 	return true
 }
 
-// cancel ends the calls that a client does not wait for any more.
+// cancel ends the calls with these msgids, which the client has cancelled.
 func (cn *conn) cancel(msgids []any) {
 	cn.s.mu.Lock()
 	defer cn.s.mu.Unlock()
@@ -169,7 +169,7 @@ func (cn *conn) cancel(msgids []any) {
 	}
 }
 
-// end gives back what the connection holds, with the sidecar's mutex held.
+// end ends the subscriptions of the connection and gives back its leases, with the sidecar's mutex held.
 func (cn *conn) end() {
 	s := cn.s
 	delete(s.conns, cn)
@@ -185,7 +185,7 @@ func (cn *conn) end() {
 	s.wake()
 }
 
-// fault is the wire form of an error for a connection.
+// fault returns an error in the wire form that the connection asked for.
 func (cn *conn) fault(err error) any {
 	var e *api.Error
 	if !errors.As(err, &e) {

@@ -10,7 +10,7 @@ import (
 	"github.com/coxswain-sidecar/coxswain/client/clienttest"
 )
 
-// fetcher is what a user tests: it fetches a page if the rule crawl admits its host.
+// fetcher is the code under test: it fetches a page if the rule crawl admits its host.
 type fetcher struct{ c *client.Client }
 
 func (f *fetcher) fetch(ctx context.Context, host string) string {
@@ -24,7 +24,7 @@ func (f *fetcher) fetch(ctx context.Context, host string) string {
 	return "fetched"
 }
 
-// A test moves the clock in the place of waiting.
+// A test advances the clock instead of waiting.
 func Example() {
 	s := clienttest.NewSidecar()
 	defer s.Close()
@@ -43,7 +43,7 @@ func Example() {
 	// fetched
 }
 
-// A test says what the sidecar answers.
+// On replaces the sidecar's answers to a method, and SetError makes all calls fail.
 func ExampleOn() {
 	s := clienttest.NewSidecar()
 	defer s.Close()
@@ -62,14 +62,14 @@ func ExampleOn() {
 	// cannot ask: UNAVAILABLE: Redis does not answer
 }
 
-// A test takes a lock away.
+// Lose ends a lock while the program holds it.
 func ExampleSidecar_Lose() {
 	s := clienttest.NewSidecar()
 	defer s.Close()
 
 	err := s.Client().LockDo(context.Background(), "nightly", client.LockOptions{}, func(ctx context.Context, _ *client.Lock) error {
 		s.Lose("lock", "nightly", "unreachable")
-		<-ctx.Done() // the work ends here
+		<-ctx.Done() // the work stops here
 		return context.Cause(ctx)
 	})
 	fmt.Println(err)

@@ -68,7 +68,7 @@ func lockAcquire(c *call, p *api.LockAcquireParams) (api.LockAcquireResult, erro
 	waited, err := c.stand("lock:"+p.Name, p.WaitMS, func(turn bool) (bool, time.Duration) {
 		if held := s.of("lock", p.Name); len(held) > 0 {
 			l := held[0]
-			if l.token == p.Token { // asked again: what it says now holds
+			if l.token == p.Token { // the holder repeats the call: the new values apply
 				l.holder.Meta = p.Meta
 				s.renew(l, ms(p.TTLMS))
 				r = granted(s, l)
@@ -80,7 +80,7 @@ func lockAcquire(c *call, p *api.LockAcquireParams) (api.LockAcquireResult, erro
 		}
 		if !turn {
 			r = api.LockAcquireResult{RetryAfterMS: 1, Reason: "busy"}
-			return false, time.Hour // whoever is before it wakes it
+			return false, time.Hour // the call before it in the line wakes it
 		}
 		l := c.grant("lock", p.Name, p.Token, p.Bind, ms(p.TTLMS))
 		l.holder.Meta = p.Meta
@@ -96,15 +96,15 @@ func granted(s *Sidecar, l *lease) api.LockAcquireResult {
 	return api.LockAcquireResult{Acquired: true, Token: l.token, Fence: l.fenceText(), TTLMS: millis(s.left(l))}
 }
 
-// bound gives a lease a longest hold.
+// bound sets the longest hold of a lease.
 func (c *call) bound(l *lease, maxHoldMS int64) {
 	if maxHoldMS > 0 {
 		l.last = c.s.now().Add(ms(maxHoldMS))
 	}
 }
 
-// release ends a lease by its token. A session other than that which it is bound to may do so;
-// that session is told.
+// release ends a lease whose token the caller gave. If the lease is bound to another session, that
+// session is notified of the loss.
 func (c *call) release(l *lease) {
 	if l.on != nil && l.on != c.cn {
 		c.s.lose(l, "expired")
@@ -114,13 +114,13 @@ func (c *call) release(l *lease) {
 }
 
 // wasReleased reports whether a token's lease was released a moment ago, so that a repeated
-// release is answered the same.
+// release gets the same answer.
 func (s *Sidecar) wasReleased(noun, token string) bool {
 	_, ok := s.clocks["ended\x00"+noun+"\x00"+token+"\x00released"]
 	return ok
 }
 
-// lacks is why a token has no lease of a name.
+// lacks returns the reason why a token has no lease of a name.
 func (s *Sidecar) lacks(noun, name string) string {
 	if len(s.of(noun, name)) > 0 {
 		return "not_owner"

@@ -16,8 +16,8 @@ import (
 type model struct {
 	fences uint64
 	leases map[string]*lease    // by token
-	lines  map[string][]*int    // who waits, by the name of the line
-	clocks map[string]time.Time // when what is remembered under a name is forgotten
+	lines  map[string][]*int    // waiting lines: the waiting calls, by the name of the line
+	clocks map[string]time.Time // by name: when a fact stored under it, such as a release, is forgotten
 
 	rules    map[string]*api.Rule
 	buckets  map[string]*bucket
@@ -66,26 +66,26 @@ type lease struct {
 	member          *member                  // of pool and permit
 	scope           string                   // what the member is used for
 	rule            string                   // of a permit
-	breaker         *api.BreakerReportParams // of a permit: what is to be reported
+	breaker         *api.BreakerReportParams // of a permit: the report to make of its outcome
 	entry           *entry                   // of a queue
 	delivery        *delivery                // of a stream
-	from            *conn                    // who acquired it
+	from            *conn                    // the session that acquired it
 	on              *conn                    // the session that it is bound to; nil = it is bound to its TTL
 	ttl             time.Duration
-	ends            time.Time // of its TTL; of one that is bound to its session it is not looked at
+	ends            time.Time // the end of its TTL; ignored while it is bound to a session
 	last            time.Time // the end of its longest hold; zero = none
 	holder          api.Holder
-	freed           func() // gives back what it holds, where that is not the lease itself; may be nil
+	freed           func() // called when it ends, to give back what it leased, such as an entry; may be nil
 }
 
-// grant makes a lease of the caller.
+// grant makes a lease for the caller's session.
 func (c *call) grant(noun, name, token, bind string, ttl time.Duration) *lease {
 	l := c.s.grantTo(c.cn, noun, name, token, bind, ttl)
 	c.held = c.held || l.on != nil
 	return l
 }
 
-// grantTo makes a lease of a session, which is bound to it if bind says so.
+// grantTo makes a lease for a session, and binds it to the session unless bind is ttl.
 func (s *Sidecar) grantTo(cn *conn, noun, name, token, bind string, ttl time.Duration) *lease {
 	s.fences++
 	if token == "" {
@@ -102,7 +102,7 @@ func (s *Sidecar) grantTo(cn *conn, noun, name, token, bind string, ttl time.Dur
 	return l
 }
 
-// leased is the lease of a token, if it is of that name.
+// leased returns the lease with this token if it has this name, else nil.
 func (m *model) leased(noun, name, token string) *lease {
 	if l := m.leases[noun+"\x00"+token]; l != nil && l.name == name {
 		return l
@@ -110,7 +110,7 @@ func (m *model) leased(noun, name, token string) *lease {
 	return nil
 }
 
-// of are the leases of a name, the oldest first.
+// of returns the leases of a name, the oldest first.
 func (m *model) of(noun, name string) []*lease {
 	var found []*lease
 	for _, l := range m.leases {
@@ -124,11 +124,11 @@ func (m *model) of(noun, name string) []*lease {
 
 func (l *lease) fenceText() string { return strconv.FormatUint(l.fence, 10) }
 
-// left is how long a lease lasts unless it is renewed.
+// left returns how long a lease lasts unless it is renewed.
 func (s *Sidecar) left(l *lease) time.Duration {
 	left := l.ends.Sub(s.now())
 	if l.on != nil {
-		left = l.ttl // its session has just renewed it
+		left = l.ttl // a session renews its leases all the time
 	}
 	if !l.last.IsZero() {
 		left = min(left, l.last.Sub(s.now()))
@@ -136,10 +136,10 @@ func (s *Sidecar) left(l *lease) time.Duration {
 	return max(left, 0)
 }
 
-// renew starts the time of a lease again.
+// renew starts a new TTL of a lease.
 func (s *Sidecar) renew(l *lease, ttl time.Duration) { l.ttl, l.ends = ttl, s.now().Add(ttl) }
 
-// drop ends a lease without telling anybody.
+// drop ends a lease without a notification.
 func (s *Sidecar) drop(l *lease, reason string) {
 	if s.leases[l.noun+"\x00"+l.token] != l {
 		return // it ended with another one a moment ago
@@ -151,7 +151,7 @@ func (s *Sidecar) drop(l *lease, reason string) {
 	}
 }
 
-// lose ends a lease and tells its holder, if it is bound to a session, as a probe always is.
+// lose ends a lease, and notifies its holder if the lease is bound to a session. A probe counts as bound.
 func (s *Sidecar) lose(l *lease, reason string) {
 	live := s.leases[l.noun+"\x00"+l.token] == l
 	s.drop(l, reason)
@@ -170,7 +170,7 @@ func (s *Sidecar) lose(l *lease, reason string) {
 	l.from.notify(l.noun+".lost", p)
 }
 
-// escaped is a text in the name of a loss that has two parts.
+// escaped escapes one part of the name in a notification of a loss whose name has two parts.
 func escaped(text string) string {
 	var b strings.Builder
 	for _, c := range []byte(text) {
@@ -183,7 +183,7 @@ func escaped(text string) string {
 	return b.String()
 }
 
-// due is when a lease ends by itself.
+// due returns when a lease ends by itself; ok is false if it does not.
 func (l *lease) due() (time.Time, bool) {
 	switch {
 	case l.on == nil && (l.last.IsZero() || l.ends.Before(l.last)):
@@ -195,7 +195,7 @@ func (l *lease) due() (time.Time, bool) {
 	}
 }
 
-// expire ends leases and delivers messages that are due, and reports whether there were any.
+// expire ends leases and releases delayed messages that are due, and reports whether there were any.
 func (s *Sidecar) expire() bool {
 	now, changed := s.now(), false
 	for _, l := range s.sortedLeases() {
@@ -215,7 +215,7 @@ func (s *Sidecar) expire() bool {
 	return changed
 }
 
-// nextDue returns when expire next has something to do.
+// nextDue returns when the next lease or message is due for expire.
 func (s *Sidecar) nextDue() (at time.Time, ok bool) {
 	sooner := func(t time.Time) {
 		if !ok || t.Before(at) {
@@ -242,7 +242,7 @@ func (s *Sidecar) nextDue() (at time.Time, ok bool) {
 	return at, ok
 }
 
-// page is a part of a list that is sorted by name: what comes after the cursor, count at most.
+// page returns one page of a list sorted by name: at most count names after the cursor, and the next cursor.
 func page[T any](all map[string]T, cursor string, count int64) (names []string, next string) {
 	names = slices.Sorted(maps.Keys(all))
 	from, _ := slices.BinarySearch(names, cursor)

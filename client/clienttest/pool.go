@@ -10,10 +10,10 @@ import (
 	"github.com/coxswain-sidecar/coxswain/client/api"
 )
 
-// pool is the members of a pool, in the order in which they came.
+// pool has the members of a pool, in the order in which they were added.
 type pool struct {
 	members []*member
-	sticky  map[string]string // the member that a name had last
+	sticky  map[string]string // by scope and sticky name: the member that it was given last
 }
 
 type member struct {
@@ -22,20 +22,20 @@ type member struct {
 	banned   bool
 	unban    time.Time // when the ban ends; zero = by pool.unban
 	failures int64
-	breaks   int64                // of outcome transport, counted apart
+	breaks   int64                // failures of outcome transport, counted separately
 	cooling  map[string]time.Time // by scope
 	used     map[string]time.Time // by scope: when it was last acquired
-	order    map[string]uint64    // by scope: the same, as a number that tells apart what is at one time
+	order    map[string]uint64    // by scope: the order of these acquisitions, also of those at the same instant
 }
 
-// never is when a member is available that is not, as things are.
+// never is the time until a member is available that will not become so by itself.
 const never = time.Duration(math.MaxInt64)
 
 // wanted has the conditions of an acquisition.
 type wanted struct {
 	pool, scope, sticky string
 	exclude             []string
-	limit               *api.RatelimitParams // of a permit with a rule; the key is the member
+	limit               *api.RatelimitParams // of a permit with a rule; the key is the member's id
 	breaker             string               // the policy of a permit; empty = breakers are not asked
 }
 
@@ -155,7 +155,7 @@ func (pl *pool) member(id string) *member {
 	return nil
 }
 
-// stateOf is free, leased, cooling or banned, and for how long; never = until pool.unban.
+// stateOf returns free, leased, cooling or banned, and for how long; never = until pool.unban.
 func (s *Sidecar) stateOf(m *member, scope string) (string, time.Duration) {
 	now := s.now()
 	if m.banned && !m.unban.IsZero() && !now.Before(m.unban) {
@@ -175,7 +175,7 @@ func (s *Sidecar) stateOf(m *member, scope string) (string, time.Duration) {
 	}
 }
 
-// nextAt is an instant on the wire: 0 = now, -1 = never.
+// nextAt returns an instant in the wire form: 0 = now, -1 = never.
 func nextAt(now time.Time, after time.Duration) int64 {
 	switch after {
 	case 0:
@@ -250,7 +250,7 @@ func memberLine(w *wanted) string {
 	return strings.Join([]string{"pool", w.pool, w.scope, rule, w.breaker}, "\x00")
 }
 
-// inTheWay returns the reason for which a caller cannot get a member, and for how long; empty = it can.
+// inTheWay returns the reason why a caller cannot acquire a member, and for how long; empty = it can.
 func (c *call) inTheWay(m *member, w *wanted) (reason string, after time.Duration, err error) {
 	s := c.s
 	if state, left := s.stateOf(m, w.scope); state != "free" {
@@ -289,15 +289,15 @@ func retry(n int64) time.Duration {
 	return ms(n)
 }
 
-// limitOf is the bucket of a member.
+// limitOf returns the params of the limit of a member.
 func (w *wanted) limitOf(m *member) *api.RatelimitParams {
 	p := *w.limit
 	p.Key, p.Pool = m.id, w.pool
 	return &p
 }
 
-// choose returns the member that a caller gets; if there is none, the reason of the member that will
-// be available first.
+// choose returns the member that a caller gets; if none is available, the reason and the time of the
+// member that becomes available first.
 func (c *call) choose(w *wanted) (best *member, reason string, after time.Duration, err error) {
 	pl := c.s.pool(w.pool)
 	reason, after = "empty", never
@@ -322,17 +322,17 @@ func (c *call) choose(w *wanted) (best *member, reason string, after time.Durati
 	return best, reason, after, nil
 }
 
-// memberGrant is a member that was acquired, or why there is none.
+// memberGrant is an acquired member, or the reason why there is none.
 type memberGrant struct {
 	*member
 	lease         *lease
-	before        int64 // when it was used before, on the wire
+	before        int64 // when it was last used before, in the wire form
 	reason        string
 	after, waited int64 // milliseconds
-	at            int64 // when one may be had, on the wire
+	at            int64 // when a member may become available, in the wire form
 }
 
-// acquireMember acquires a member, at once or in turn.
+// acquireMember acquires a member, at once or after a wait in the waiting line.
 func (c *call) acquireMember(noun string, w *wanted, bind string, leaseMS, waitMS int64) (memberGrant, error) {
 	s := c.s
 	var g memberGrant
@@ -427,7 +427,7 @@ func (c *call) renewMember(noun, pool, token string, leaseMS int64) api.PoolRene
 	return api.PoolRenewResult{Renewed: true, LeaseMS: millis(c.s.left(l)), Reason: "renewed"}
 }
 
-// outcome is how the use of a member went.
+// outcome is the outcome of the use of a member, as the caller reported it.
 type outcome struct {
 	kind                   string
 	cooldownMS, unbanAfter int64
@@ -442,15 +442,15 @@ var cooldowns = map[string][2]time.Duration{
 	api.OutcomeHardBlock: {5 * time.Minute, 24 * time.Hour},
 }
 
-// given is a member that was given back, of which scope.
+// given is a member that was given back, with its scope and its lease.
 type given struct {
 	*member
 	scope string
 	lease *lease
 }
 
-// giveBack ends the lease of a member with an outcome. It returns what was given back, nil = nothing,
-// and the reason of the result.
+// giveBack ends the lease of a member with an outcome. It returns the member, nil if there is no such
+// lease, and the reason of the result.
 func (c *call) giveBack(noun, pool, token string, o outcome) (*given, string) {
 	s := c.s
 	l := s.leased(noun, pool, token)

@@ -30,7 +30,7 @@ func pubsubMethods(t map[string]method) {
 		return api.PubsubUnsubscribeResult{Unsubscribed: c.unsubscribe(p.Subscription)}, nil
 	})
 	define(t, api.PubsubPublish, func(c *call, p *api.PubsubPublishParams) (api.PubsubPublishResult, error) {
-		told := make(map[string]bool) // as Redis counts: the sidecar once for its channel, and once for each pattern
+		told := make(map[string]bool) // counted as Redis does: a sidecar once for the channel, and once for each pattern
 		send := func(tp *topic, pattern string) {
 			told[pattern] = true
 			tp.cn.notify(api.PubsubMessageEvent.Name, api.PubsubMessage{Subscription: tp.id, Channel: p.Channel, Pattern: pattern, Body: p.Body})

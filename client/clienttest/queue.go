@@ -8,8 +8,8 @@ import (
 	"github.com/coxswain-sidecar/coxswain/client/api"
 )
 
-// queue is the entries of a queue that wait, in the order in which they came: an entry that comes
-// back is before all that came after it.
+// queue has the waiting entries of a queue, in the order in which they were added, and the leased ones. An
+// entry whose lease ended returns to its place, before all entries that were added after it.
 type queue struct {
 	entries []*entry
 	leased  []*entry
@@ -20,7 +20,7 @@ type entry struct {
 	id      string
 	body    []byte
 	came    time.Time
-	ends    time.Time     // while it waits
+	ends    time.Time     // when it expires, while it waits
 	left    time.Duration // of its TTL, while it is leased
 	attempt int64
 }
@@ -119,7 +119,7 @@ func queueMethods(t map[string]method) {
 	})
 }
 
-// queue is a queue without the entries whose time is over.
+// queue returns a queue, from which it has removed expired entries.
 func (s *Sidecar) queue(name string) *queue {
 	if s.queues[name] == nil {
 		s.queues[name] = new(queue)
@@ -187,7 +187,8 @@ func dequeue(c *call, p *api.QueueDequeueParams) (api.QueueDequeueResult, error)
 	return r, err
 }
 
-// comesBack puts an entry whose lease has ended at the head of its queue.
+// comesBack returns an entry whose lease has ended to its place in the queue, before all entries that were added
+// after it.
 func (s *Sidecar) comesBack(q *queue, e *entry) {
 	q.leased = slices.DeleteFunc(q.leased, func(x *entry) bool { return x == e })
 	e.ends = s.now().Add(e.left)

@@ -13,12 +13,12 @@ import (
 	"github.com/coxswain-sidecar/coxswain/client/api"
 )
 
-// pace is where pauses and delays of a key are kept.
+// pace has the pause, the penalty and the delays of a key.
 type pace struct {
-	until  time.Time // of the pause
-	level  int64     // of the penalty
+	until  time.Time // the end of the pause
+	level  int64     // how often the penalty was doubled
 	delays map[string]delay
-	last   time.Time // of the latest admission
+	last   time.Time // the latest admission
 }
 
 type delay struct {
@@ -26,7 +26,7 @@ type delay struct {
 	until time.Time
 }
 
-// grant records what a call took, for a refund.
+// grant records what a call was charged, for a refund.
 type grant struct {
 	l        *limit
 	cost     int64
@@ -37,7 +37,7 @@ type grant struct {
 // limit is a limit for one key.
 type limit struct {
 	rule  api.Rule
-	state string // the name of its state: of the rule, or of the bands, with the key
+	state string // the name of its state: the key, with the rule or the bands
 	pace  string
 	key   string
 }
@@ -124,14 +124,14 @@ func checkBands(algorithm string, bands []api.Band) error {
 	return nil
 }
 
-// byPeriod are bands in the order in which they are asked.
+// byPeriod returns bands sorted by period, the order in which they are checked.
 func byPeriod(bands []api.Band) []api.Band {
 	bands = slices.Clone(bands)
 	slices.SortStableFunc(bands, func(a, b api.Band) int { return cmp.Compare(a.PeriodMS, b.PeriodMS) })
 	return bands
 }
 
-// limitOf is the limit that params name.
+// limitOf returns the limit that params name.
 func (s *Sidecar) limitOf(p *api.RatelimitParams) (*limit, error) {
 	key := cmp.Or(p.Group, p.Key)
 	if p.Rule == "" {
@@ -179,7 +179,7 @@ func lessHeadroom(r api.Rule) []api.Band {
 	return bands
 }
 
-// counted returns the group of a key in a rule; without one, the key.
+// counted returns the group of a key in a rule; the key if it has none.
 func (s *Sidecar) counted(r *api.Rule, key string) string {
 	for _, g := range r.Groups {
 		if matched(api.Match{Exact: g.Exact, Glob: g.Glob, Suffix: g.Suffix}, key) {
@@ -191,7 +191,7 @@ func (s *Sidecar) counted(r *api.Rule, key string) string {
 
 func paceName(rule, pool, key string) string {
 	if pool != "" {
-		rule = "" // a member is paused whatever the rule
+		rule = "" // a pause of a pool's member applies to all rules
 	}
 	return rule + "\x00" + pool + "\x00" + key
 }
@@ -212,7 +212,7 @@ func (s *Sidecar) pace(name string) *pace {
 	return s.paces[name]
 }
 
-// paceOf is the pace that a call about a key names.
+// paceOf returns the pace of the key, or the group, that a call names.
 func (s *Sidecar) paceOf(rule, pool, key, group string) *pace {
 	counted := cmp.Or(group, key)
 	if r := s.rules[rule]; r != nil && group == "" {
@@ -221,7 +221,7 @@ func (s *Sidecar) paceOf(rule, pool, key, group string) *pace {
 	return s.pace(paceName(rule, pool, counted))
 }
 
-// limited is one acquisition or peek.
+// limited carries out an acquisition or a peek.
 func (c *call) limited(p *api.RatelimitParams, take bool) (api.RatelimitResult, error) {
 	l, err := c.s.limitOf(p)
 	if err != nil {
@@ -242,7 +242,7 @@ func (c *call) limited(p *api.RatelimitParams, take bool) (api.RatelimitResult, 
 				c.charge(l, p.Cost, &r)
 			}
 			return true, 0
-		case r.Allowed: // others stand in line
+		case r.Allowed: // but other calls are before it in the waiting line
 			r.Allowed, r.DeniedBy, r.RetryAfterMS = false, "limit", 1
 			return false, time.Hour
 		case r.RetryAfterMS < 0, c.s.now().Add(retry).After(end):
@@ -254,7 +254,7 @@ func (c *call) limited(p *api.RatelimitParams, take bool) (api.RatelimitResult, 
 	return r, err
 }
 
-// decide is the answer to a cost, of which nothing is taken.
+// decide returns the decision about a cost, without charging it.
 func (s *Sidecar) decide(l *limit, cost int64) api.RatelimitResult {
 	now := s.now()
 	first := l.rule.Limits[0]
@@ -295,7 +295,7 @@ func (s *Sidecar) decide(l *limit, cost int64) api.RatelimitResult {
 	return r
 }
 
-// heldUp refuses what a pause, a delay or max_concurrent does not admit.
+// heldUp refuses a call that a pause, a delay or max_concurrent does not admit.
 func (s *Sidecar) heldUp(l *limit, r *api.RatelimitResult, now time.Time) {
 	refuse := func(by string, after time.Duration) {
 		if after > 0 && (r.Allowed || millis(after) > r.RetryAfterMS && r.RetryAfterMS >= 0) {
@@ -314,7 +314,7 @@ func (s *Sidecar) heldUp(l *limit, r *api.RatelimitResult, now time.Time) {
 	}
 }
 
-// charge takes a cost that was allowed.
+// charge charges a cost that was allowed.
 func (c *call) charge(l *limit, cost int64, r *api.RatelimitResult) {
 	s := c.s
 	now := s.now()
@@ -337,7 +337,7 @@ func (c *call) charge(l *limit, cost int64, r *api.RatelimitResult) {
 	}
 }
 
-// standing is the band with the least remaining.
+// standing returns the figures of the band with the least remaining.
 func (s *Sidecar) standing(l *limit, now time.Time) api.RatelimitResult {
 	var r api.RatelimitResult
 	for i, b := range l.rule.Limits {
@@ -459,7 +459,7 @@ func report(c *call, p *api.RatelimitReportParams) (api.RatelimitReportResult, e
 	return r, nil
 }
 
-// penalize pauses a key after a status for which the rule has a penalty.
+// penalize pauses a key after a response whose status has a penalty.
 func (s *Sidecar) penalize(g *pace, p *api.Penalty, status, retryAfterMS int64) {
 	codes, base, most := []int64{429, 503}, int64(60_000), int64(86_400_000)
 	if p != nil {
@@ -511,7 +511,7 @@ func setDelay(c *call, p *api.RatelimitSetDelayParams) (api.RatelimitSetDelayRes
 	return r, nil
 }
 
-// delay is the longest delay in force.
+// delay returns the longest delay in force.
 func (g *pace) delay(now time.Time) (least time.Duration, until time.Time) {
 	for _, d := range g.delays {
 		if now.Before(d.until) && d.least > least {
@@ -521,7 +521,7 @@ func (g *pace) delay(now time.Time) (least time.Duration, until time.Time) {
 	return least, until
 }
 
-// bandName is limit/period, such as 80/10m.
+// bandName returns a band as limit/period, such as 80/10m.
 func bandName(b api.Band) string {
 	for _, u := range []struct {
 		ms   int64
@@ -546,8 +546,8 @@ func matched(m api.Match, key string) bool {
 	}
 }
 
-// glob reports whether a text has the form of a pattern: * is any text, ? one character, [ab] one
-// of several, and a backslash has what follows stand for itself.
+// glob reports whether a text matches a pattern: * matches any text, ? one byte, [ab] one byte of the
+// set, and a backslash escapes the next byte.
 func glob(pattern, text string) bool {
 	if pattern == "" {
 		return text == ""

@@ -50,7 +50,7 @@ func semaphoreMethods(t map[string]method) {
 	})
 }
 
-// holders are who holds permits of a semaphore, and how many those are.
+// holders returns how many permits of a semaphore are held, and the holders.
 func (s *Sidecar) holders(name string) (held int64, holders []api.SemaphoreHolder) {
 	holders = []api.SemaphoreHolder{}
 	for _, l := range s.of("semaphore", name) {
@@ -89,7 +89,7 @@ func semaphoreAcquire(c *call, p *api.SemaphoreAcquireParams) (api.SemaphoreAcqu
 	return r, err
 }
 
-// untilFree is how long until enough TTLs have ended for what is asked.
+// untilFree returns after how long enough leases have ended for the permits that are asked for.
 func (s *Sidecar) untilFree(p *api.SemaphoreAcquireParams) time.Duration {
 	held, _ := s.holders(p.Name)
 	var longest time.Duration

@@ -7,7 +7,7 @@ import (
 	"github.com/coxswain-sidecar/coxswain/client/api"
 )
 
-// What a sidecar says of itself.
+// The sidecar's part of the result of session.hello.
 const (
 	server        = "coxswain"
 	version       = "0.0.0-fake"
@@ -15,7 +15,7 @@ const (
 	maxInflight   = 1024
 )
 
-// eventKinds are the kinds that events.subscribe knows.
+// eventKinds are the kinds that events.subscribe accepts.
 var eventKinds = []string{"breaker", "degraded", "draining", "forced", "lost", "paused", "refused", "reloaded", "resumed"}
 
 func sessionMethods(t map[string]method) {

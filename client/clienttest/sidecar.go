@@ -1,4 +1,4 @@
-// Package clienttest has a fake sidecar for the tests of programs that use package client. It
+// Package clienttest provides a fake sidecar for the tests of programs that use package client. It
 // listens on a Unix socket, speaks the protocol, and keeps its state in memory: no sidecar, no
 // Redis, and a clock that a test can move.
 //
@@ -39,23 +39,23 @@ type Sidecar struct {
 	dir string
 
 	dialing sync.Mutex     // guards own
-	own     *client.Client // of Client
+	own     *client.Client // the client that Client returns
 
 	turns sync.Mutex // makes Start and Stop take turns: there is one socket
 
-	mu      sync.Mutex         // guards what follows, and all of the model
+	mu      sync.Mutex         // guards the fields below, and the whole model
 	stop    context.CancelFunc // ends what the listener has started; nil = it is stopped
-	wg      *sync.WaitGroup    // those goroutines
+	wg      *sync.WaitGroup    // the goroutines of the listener and its connections
 	conns   map[*conn]bool
 	session int
 	methods map[string]method
-	answers map[string]method // of On
-	failure *api.Error        // of SetError
+	answers map[string]method // set by On
+	failure *api.Error        // set by SetError
 	calls   []Call
 	replies map[string]*reply
 
 	clock   clock
-	changed chan struct{} // closed and replaced when a waiting call has to look again
+	changed chan struct{} // closed and replaced when waiting calls have to try again
 
 	model
 }
@@ -88,8 +88,8 @@ func NewSidecar() *Sidecar {
 // Socket is the path of its socket, for client.Options and COXSWAIN_SOCKET.
 func (s *Sidecar) Socket() string { return filepath.Join(s.dir, "sidecar.sock") }
 
-// Client returns a client of the sidecar, the same one each time. Close closes it. Client panics if
-// the sidecar is stopped.
+// Client returns a client of the sidecar, the same one each time. The sidecar's Close closes it.
+// Client panics if the sidecar is stopped.
 func (s *Sidecar) Client() *client.Client {
 	s.dialing.Lock()
 	defer s.dialing.Unlock()
@@ -112,7 +112,7 @@ func (s *Sidecar) Close() {
 		s.own = nil
 	}
 	s.Stop()
-	_ = os.RemoveAll(s.dir) // what is left is in a folder for temporary files
+	_ = os.RemoveAll(s.dir) // an error does not matter: it is in a folder for temporary files
 }
 
 // Stop ends the sidecar: connections break, and leases that are bound to them are given back; all
@@ -189,7 +189,7 @@ func (s *Sidecar) SetError(err *api.Error) {
 	s.failure = err
 }
 
-// Lose ends the leases of a name and tells their holders. Noun is lock, semaphore, pool, permit,
+// Lose ends the leases of a name and notifies their holders. Noun is lock, semaphore, pool, permit,
 // queue, seen or stream; name is that of the lock, the set, the stream and so on. The reason is one
 // that a sidecar gives, such as expired, unreachable or max_hold. Lose returns the number of leases.
 func (s *Sidecar) Lose(noun, name, reason string) int {
@@ -207,7 +207,8 @@ func (s *Sidecar) Lose(noun, name, reason string) int {
 	return n
 }
 
-// Emit sends an event to those who subscribed to its kind by events.subscribe. An AtMS of 0 is now.
+// Emit sends an event to the connections that subscribed to its kind by events.subscribe. An AtMS of
+// 0 is now.
 func (s *Sidecar) Emit(e api.EventParams) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -237,7 +238,7 @@ func (s *Sidecar) Now() time.Time {
 	return s.now()
 }
 
-// Freeze stops the clock at an instant, so that only Advance moves it; the zero time = at its
+// Freeze stops the clock at an instant, so that only Advance moves it; the zero time stops it at its
 // present time.
 func (s *Sidecar) Freeze(at time.Time) {
 	s.mu.Lock()
@@ -261,11 +262,11 @@ func (s *Sidecar) Advance(d time.Duration) {
 	s.wake()
 }
 
-// clock is the clock of a sidecar: that of the process with an offset, or one that stands still.
+// clock is the clock of a sidecar: the clock of the process plus an offset, or frozen.
 type clock struct {
 	offset time.Duration
 	frozen bool
-	at     time.Time // what time it is, if it is frozen
+	at     time.Time // its time, if it is frozen
 }
 
 func (s *Sidecar) now() time.Time {
@@ -275,7 +276,7 @@ func (s *Sidecar) now() time.Time {
 	return time.Now().Add(s.clock.offset)
 }
 
-// keepTime ends leases and delivers messages when they are due, also while no client calls.
+// keepTime ends leases and delivers delayed messages when they are due, also while no client calls.
 func (s *Sidecar) keepTime(ctx context.Context) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -287,7 +288,8 @@ func (s *Sidecar) keepTime(ctx context.Context) {
 	}
 }
 
-// pause gives up the mutex until something has changed, the time is over, or something is due.
+// pause unlocks the mutex until the state has changed, d is over, a lease or a message is due, or ctx ends. While the
+// clock is frozen, no time passes.
 func (s *Sidecar) pause(ctx context.Context, d time.Duration) {
 	if at, ok := s.nextDue(); ok {
 		d = min(d, at.Sub(s.now()))
@@ -308,7 +310,7 @@ func (s *Sidecar) pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// Waiting returns how many calls stand in waiting lines. A test can poll it until a call has begun
+// Waiting returns how many calls are in waiting lines. A test can poll it until a call has begun
 // to wait.
 func (s *Sidecar) Waiting() int {
 	s.mu.Lock()
@@ -347,7 +349,7 @@ func On[P, R any](s *Sidecar, m api.Method[P, R], fn func(P) (R, error)) {
 	}}
 }
 
-// sortedLeases are all leases, the oldest first.
+// sortedLeases returns all leases, the oldest first.
 func (s *Sidecar) sortedLeases() []*lease {
 	return slices.SortedFunc(maps.Values(s.leases), func(a, b *lease) int { return a.number - b.number })
 }

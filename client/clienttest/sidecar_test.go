@@ -17,7 +17,7 @@ import (
 	"github.com/coxswain-sidecar/coxswain/client/clienttest"
 )
 
-// patience is for what always comes, however busy the machine is.
+// patience bounds waits for events that always happen, on a busy machine too.
 const patience = time.Minute
 
 var noon = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
@@ -31,7 +31,7 @@ func start(t *testing.T) *clienttest.Sidecar {
 	return s
 }
 
-// dial is a client of its own.
+// dial returns a client other than that of Sidecar.Client.
 func dial(t *testing.T, s *clienttest.Sidecar, o client.Options) *client.Client {
 	t.Helper()
 	o.Socket = s.Socket()
@@ -41,7 +41,7 @@ func dial(t *testing.T, s *clienttest.Sidecar, o client.Options) *client.Client 
 	return c
 }
 
-// eventually waits for what another goroutine does.
+// eventually waits until another goroutine has made a condition true.
 func eventually(t *testing.T, what string, is func() bool) {
 	t.Helper()
 	require.Eventually(t, is, patience, time.Millisecond, what)
@@ -68,7 +68,7 @@ func TestTimePassesByAdvanceAlone(t *testing.T) {
 	}
 }
 
-// What retry_after_ms says is when the cost fits, and not a millisecond earlier.
+// The cost fits after retry_after_ms, and not a millisecond earlier.
 func TestRetryAfterIsWhenItFits(t *testing.T) {
 	t.Parallel()
 	s := start(t)
@@ -279,7 +279,7 @@ func TestARestartKeepsWhatIsInRedis(t *testing.T) {
 	require.Greater(t, again.Fence(), lk.Fence())
 }
 
-// Whatever breaks, a call that has a request id is carried out once.
+// A call that has a request id is carried out once, even if its connection breaks.
 func TestARepeatedCallIsOneCall(t *testing.T) {
 	t.Parallel()
 	s := start(t)
@@ -324,7 +324,7 @@ func TestEventsAreSent(t *testing.T) {
 	require.True(t, draining)
 }
 
-// A half-open breaker lets as many probes pass as its policy says, and closes by their successes.
+// A half-open breaker grants as many probes as its policy allows, and closes when they succeed.
 func TestBreakersGoByTheirPolicy(t *testing.T) {
 	t.Parallel()
 	s := start(t)
@@ -396,7 +396,7 @@ func TestDelayedMessagesAndRetriesComeByTheClock(t *testing.T) {
 	require.ErrorIs(t, <-ended, context.Canceled)
 }
 
-// Messages of one key go one at a time, as the rule of the group admits them.
+// Messages of one key are delivered one at a time, each when the rule of the group admits it.
 func TestMessagesByKey(t *testing.T) {
 	t.Parallel()
 	s := start(t)
@@ -451,7 +451,7 @@ func TestNobodyIsOvertaken(t *testing.T) {
 	require.NoError(t, <-waits)
 }
 
-// A call whose caller gives up leaves the line.
+// A call whose caller cancels it leaves the waiting line.
 func TestACallerThatGivesUpLeavesTheLine(t *testing.T) {
 	t.Parallel()
 	s := start(t)
@@ -488,7 +488,7 @@ func TestManyClientsAtOnce(t *testing.T) {
 	t.Cleanup(s.Close)
 	s.PutRule(api.Rule{Name: "crawl", Limits: []api.Band{api.Per(50, time.Hour)}})
 	var wg sync.WaitGroup
-	allowed, inside := 0, 0 // the lock guards them
+	allowed, inside := 0, 0 // guarded by the lock l
 	for range 8 {
 		c := dial(t, s, client.Options{})
 		wg.Go(func() {
@@ -518,7 +518,7 @@ func TestManyClientsAtOnce(t *testing.T) {
 	require.Equal(t, 50, allowed)
 }
 
-// A program that speaks the protocol by itself is answered too, with errors as lists.
+// A program that speaks the protocol without package client gets errors as lists.
 func TestOtherProgramsAreAnswered(t *testing.T) {
 	t.Parallel()
 	s := start(t)
@@ -537,7 +537,7 @@ func TestOtherProgramsAreAnswered(t *testing.T) {
 	require.Error(t, err, "it hangs up")
 }
 
-// endWhileWaiting has a client hold a lock, wait for it too, and end.
+// endWhileWaiting makes a client hold a lock, wait for the same lock, and end.
 func endWhileWaiting(t *testing.T, s *clienttest.Sidecar, name string) {
 	t.Helper()
 	c, err := client.Dial(t.Context(), client.Options{Socket: s.Socket()})
@@ -558,7 +558,7 @@ func endWhileWaiting(t *testing.T, s *clienttest.Sidecar, name string) {
 	wg.Wait()
 }
 
-// What a client waits for when it ends is not given to it: nobody would give it back.
+// A client that ends while it waits is not granted the lock, because nobody would release it.
 func TestAClientThatEndsTakesNothing(t *testing.T) {
 	t.Parallel()
 	s := start(t)

@@ -10,13 +10,13 @@ import (
 	"github.com/coxswain-sidecar/coxswain/client/api"
 )
 
-// stream is the messages of a stream and what its groups were given of them.
+// stream has the messages of a stream and the state of its groups.
 type stream struct {
 	name    string
 	log     []*message
-	lastMS  int64 // of the newest id, with its number
+	lastMS  int64 // the milliseconds of the newest id, and lastSeq its number
 	lastSeq int64
-	delayed []*delayedMessage // by when they are due
+	delayed []*delayedMessage // sorted by when they are due
 	dedupe  map[string]known
 	groups  map[string]*group
 	dead    []*letter
@@ -24,7 +24,7 @@ type stream struct {
 }
 
 type message struct {
-	number      uint64 // in the order of the log
+	number      uint64 // its position in the order of the log
 	id          string
 	body        []byte
 	fields      map[string]string
@@ -38,7 +38,7 @@ type delayedMessage struct {
 	at time.Time
 }
 
-// known is a dedupe id that was published before.
+// known is the message that was published with a dedupe id, and until when the id counts.
 type known struct {
 	id    string
 	until time.Time
@@ -57,22 +57,22 @@ type letter struct {
 type group struct {
 	name       string
 	waiting    []*waitingMessage // in the order of the log
-	last       string            // the newest message that it was given
+	last       string            // the id of the latest message that it was given
 	subs       []*subscription
-	next       int // the subscription whose turn it is
+	next       int // the index of the subscription whose turn it is
 	deliveries int64
 	visible    time.Duration
 	rule, key  string
 }
 
-// waitingMessage is a message that nobody has.
+// waitingMessage is a message of a group that is not delivered at present.
 type waitingMessage struct {
 	m       *message
 	attempt int64     // how often it was delivered
-	at      time.Time // not before; zero = now
+	at      time.Time // not to be delivered before; zero = now
 }
 
-// delivery is a message that a consumer has.
+// delivery is a message that a consumer was given and has not acknowledged.
 type delivery struct {
 	m       *message
 	stream  *stream
@@ -117,7 +117,7 @@ func streamMethods(t map[string]method) {
 			s.settle(l)
 			return api.StreamAckResult{Acked: true}, nil
 		}
-		// What was dealt with need not be done by others, although it was lost.
+		// The delivery was lost, but its consumer has processed the message: do not deliver it again.
 		g := s.stream(p.Stream).groups[p.Group]
 		if g == nil {
 			return api.StreamAckResult{}, nil
@@ -230,7 +230,7 @@ func (s *Sidecar) newID(st *stream) string {
 	return fmt.Sprintf("%d-%d", st.lastMS, st.lastSeq)
 }
 
-// add puts a message at the end of the stream.
+// add appends a message to the stream.
 func (s *Sidecar) add(st *stream, m *message) {
 	s.fences++
 	m.number, m.at, m.id = s.fences, s.now(), s.newID(st)
@@ -242,8 +242,8 @@ func (s *Sidecar) add(st *stream, m *message) {
 	}
 }
 
-// ripen adds delayed messages whose time has come, and ends delays of deliveries. It reports whether
-// there were any.
+// ripen adds delayed messages that are due, and ends due delays of waiting messages. It reports
+// whether there were any.
 func (s *Sidecar) ripen(st *stream) (changed bool) {
 	now := s.now()
 	for len(st.delayed) > 0 && !now.Before(st.delayed[0].at) {
@@ -263,7 +263,7 @@ func (s *Sidecar) ripen(st *stream) (changed bool) {
 	return changed
 }
 
-// group is a group, which is made if there is none.
+// group returns a group, and creates it if there is none.
 func (s *Sidecar) group(st *stream, name, start string) (_ *group, created bool) {
 	if g := st.groups[name]; g != nil {
 		return g, false
@@ -306,7 +306,8 @@ func streamSubscribe(c *call, p *api.StreamSubscribeParams) (api.StreamSubscribe
 	return api.StreamSubscribeResult{Subscription: sub.id, Created: created}, nil
 }
 
-// unsubscribe ends a subscription of the caller's connection, whose messages stay with it.
+// unsubscribe ends a subscription of the caller's connection. The connection keeps the messages that
+// it was given.
 func (c *call) unsubscribe(id string) bool {
 	end, ok := c.cn.subs[id]
 	if ok {
@@ -316,17 +317,17 @@ func (c *call) unsubscribe(id string) bool {
 	return ok
 }
 
-// pending are the leases of what a group has.
+// pending returns the leases of the deliveries of a group.
 func (s *Sidecar) pending(st *stream, g *group) []*lease {
 	return slices.DeleteFunc(s.of("stream", st.name), func(l *lease) bool { return l.delivery.group != g })
 }
 
-// delivered is the lease of a message that a group has.
+// delivered returns the lease of a delivery, nil if there is none.
 func (s *Sidecar) delivered(stream, group, id string) *lease {
 	return s.leases["stream\x00"+stream+"\x00"+group+"\x00"+id]
 }
 
-// settle ends the delivery of a message that does not come again by itself.
+// settle ends a delivery without delivering the message again.
 func (s *Sidecar) settle(l *lease) {
 	l.freed = nil
 	if l.delivery.sub != nil {
@@ -335,9 +336,9 @@ func (s *Sidecar) settle(l *lease) {
 	s.drop(l, "released")
 }
 
-// next takes the first message that may be delivered now.
+// nextMessage removes the first message that may be delivered now from those that wait, and returns it.
 func (s *Sidecar) nextMessage(st *stream, g *group) *waitingMessage {
-	taken := make(map[string]bool) // keys of messages that were not acknowledged
+	taken := make(map[string]bool) // keys that have a delivery, or an earlier message in this loop
 	if g.key != "" {
 		for _, l := range s.pending(st, g) {
 			taken[l.delivery.m.fields[g.key]] = true
@@ -367,7 +368,8 @@ func (s *Sidecar) nextMessage(st *stream, g *group) *waitingMessage {
 	return nil
 }
 
-// admits takes 1 from the rule of a group that delivers by key, or says when the rule may admit it.
+// admits charges 1 to the rule of a group that delivers by key. If the rule refuses it, admits sets the
+// time of the message to when the rule may admit it.
 func (s *Sidecar) admits(g *group, w *waitingMessage, key string) bool {
 	l, err := s.limitOf(&api.RatelimitParams{Rule: g.rule, Key: key})
 	if err != nil {
@@ -404,7 +406,7 @@ func (s *Sidecar) deliver(st *stream, g *group, w *waitingMessage, cn *conn, sub
 	return r
 }
 
-// returned has a message delivered again, or buries it after its last attempt.
+// returned puts a message back to be delivered again, or makes it a dead letter after its last attempt.
 func (s *Sidecar) returned(d *delivery, after time.Duration, reason string) (dead bool) {
 	if d.sub != nil {
 		d.sub.has--
@@ -431,7 +433,7 @@ func (s *Sidecar) bury(st *stream, g *group, m *message, attempts int64, reason 
 	})
 }
 
-// pump sends what subscriptions have room for.
+// pump sends waiting messages to subscriptions that have fewer than their prefetch.
 func (s *Sidecar) pump() {
 	for _, name := range slices.Sorted(maps.Keys(s.streams)) {
 		st := s.streams[name]
@@ -552,10 +554,10 @@ func streamRead(c *call, p *api.StreamReadParams) (api.StreamReadResult, error) 
 	return r, nil
 }
 
-// later reports whether an id comes after another one.
+// later reports whether an id is greater than another one.
 func later(id, than string) bool {
 	var a, b [2]int64
-	_, _ = fmt.Sscanf(id, "%d-%d", &a[0], &a[1]) // what is no id is before all
+	_, _ = fmt.Sscanf(id, "%d-%d", &a[0], &a[1]) // a text that is not an id counts as 0-0
 	_, _ = fmt.Sscanf(than, "%d-%d", &b[0], &b[1])
 	return slices.Compare(a[:], b[:]) > 0
 }
@@ -621,7 +623,7 @@ func streamTrim(c *call, p *api.StreamTrimParams) (api.StreamTrimResult, error) 
 	return api.StreamTrimResult{Deleted: int64(len(gone)), Left: int64(len(st.log))}, nil
 }
 
-// trim deletes messages. What was delivered and not acknowledged is lost to who has it.
+// trim deletes messages. A consumer that was given one and has not acknowledged it loses the delivery.
 func (s *Sidecar) trim(st *stream, gone []*message) {
 	gone = slices.Clone(gone)
 	st.log = slices.DeleteFunc(st.log, func(m *message) bool { return slices.Contains(gone, m) })

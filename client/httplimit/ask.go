@@ -20,7 +20,7 @@ const maxWait = time.Minute
 
 // Decision is the decision of the sidecar about one request.
 type Decision struct {
-	// Key is the key that the request was counted under.
+	// Key is the key under which the request was counted.
 	Key string
 	api.RatelimitResult
 }
@@ -36,8 +36,8 @@ type asker struct {
 	hear    func(*http.Request, error)
 }
 
-// newAsker checks the options that a Transport and a Handler share. It panics on a mistake
-// of the program.
+// newAsker checks the options that a Transport and a Handler share. It panics if one is
+// missing.
 func newAsker(c *client.Client, options, rule string, ruleOf func(*http.Request) string) asker {
 	switch {
 	case c == nil:
@@ -50,7 +50,7 @@ func newAsker(c *client.Client, options, rule string, ruleOf func(*http.Request)
 	return asker{c: c, rule: ruleOf}
 }
 
-// ask takes the cost of the request from the limit.
+// ask asks the sidecar to charge the cost of the request to the limit.
 func (a *asker) ask(r *http.Request, rule, key string) (Decision, error) {
 	ctx, cancel := context.WithTimeout(r.Context(), a.timeout+a.wait)
 	defer cancel()
@@ -63,7 +63,7 @@ func (a *asker) ask(r *http.Request, rule, key string) (Decision, error) {
 	if p.Cost != 0 {
 		res, err = a.c.RatelimitAcquire(ctx, p)
 	} else {
-		// The struct would leave out a cost of 0, and the sidecar would take 1.
+		// The encoded struct would omit a cost of 0, and the sidecar would charge 1.
 		err = a.c.CallRaw(ctx, api.RatelimitAcquire.Name, map[string]any{
 			"rule": rule, "key": key, "cost": 0, api.ParamWaitMS: p.WaitMS,
 		}, &res)
@@ -74,7 +74,7 @@ func (a *asker) ask(r *http.Request, rule, key string) (Decision, error) {
 	return Decision{Key: key, RatelimitResult: res}, nil
 }
 
-// passes reports whether a request goes on although asking for it failed.
+// passes reports whether a request is sent or served although the sidecar could not be asked.
 func (a *asker) passes(r *http.Request, err error) bool {
 	if !a.open || r.Context().Err() != nil {
 		return false
@@ -83,8 +83,8 @@ func (a *asker) passes(r *http.Request, err error) bool {
 	if !errors.As(err, &answer) {
 		return true
 	}
-	// UNAVAILABLE is not among them: it is the decision of a rule whose fail_mode is
-	// closed. Neither are mistakes of the program, for example an unknown rule.
+	// FailOpen does not apply to UNAVAILABLE, which is the decision of a rule whose fail_mode
+	// is closed, nor to mistakes of the program, for example an unknown rule.
 	switch answer.Code {
 	case api.DeadlineExceeded, api.Draining, api.Internal, api.Overloaded:
 		return true
@@ -93,7 +93,7 @@ func (a *asker) passes(r *http.Request, err error) bool {
 	}
 }
 
-// done releases the place of a grant under max_concurrent.
+// done releases the permit of a grant under max_concurrent.
 func (a *asker) done(r *http.Request, d Decision) {
 	if !d.Held {
 		return
@@ -115,20 +115,20 @@ func (a *asker) refund(r *http.Request, d Decision) {
 	a.tell(r, err)
 }
 
-// after is the context for the calls after a request. The context of the request may have
-// ended, but other requests depend on these calls.
+// after returns the context for the calls after a request. It does not end with the context
+// of the request, because other requests depend on these calls.
 func (a *asker) after(r *http.Request) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(r.Context()), a.timeout)
 }
 
-// tell reports an error that did not fail the request to the program.
+// tell passes an error that did not fail the request to OnError.
 func (a *asker) tell(r *http.Request, err error) {
 	if err != nil && a.hear != nil {
 		a.hear(r, fmt.Errorf("httplimit: %w", err))
 	}
 }
 
-// orDefault is the duration of an option, or its default.
+// orDefault returns the duration of an option, or its default.
 func orDefault(d, byDefault time.Duration) time.Duration {
 	if d <= 0 {
 		return byDefault

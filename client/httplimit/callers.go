@@ -32,11 +32,11 @@ const (
 const (
 	maxIdentifier = 128     // bytes of a user's id
 	maxToken      = 8 << 10 // bytes; a token is hashed, and those that carry claims are long
-	defaultBits   = 64      // of an IPv6 address: what one customer has at least
+	defaultBits   = 64      // of an IPv6 address: a customer usually has at least a /64
 	defaultHeader = "X-Forwarded-For"
 )
 
-// Callers find out who sent a request. Keys of different kinds are never equal: a user
+// Callers identify the caller of a request. Keys of different kinds are never equal: a user
 // called 192.0.2.1 has the key user:192.0.2.1, and that address has ip:192.0.2.1.
 //
 // User ids and tokens are not verified. A server that strangers can reach directly must
@@ -139,8 +139,8 @@ var (
 	errUnix = errors.New("a client on a Unix socket has no address; with Callers.TrustUnix the server believes the proxy there")
 )
 
-// overUnix reports whether a request came over a Unix socket. RemoteAddr does not say that:
-// a router may have replaced it.
+// overUnix reports whether a request came over a Unix socket. It does not use RemoteAddr,
+// which a router may have replaced.
 func overUnix(r *http.Request) bool {
 	_, ok := r.Context().Value(http.LocalAddrContextKey).(*net.UnixAddr)
 	return ok
@@ -151,7 +151,7 @@ func overUnix(r *http.Request) bool {
 // counts, because that one wrote everything to the left of it.
 func (c Callers) address(r *http.Request) (string, error) {
 	at, err := netip.ParseAddrPort(r.RemoteAddr)
-	addr := plain(at.Addr()) // none of a peer on a Unix socket
+	addr := plain(at.Addr()) // not valid for a peer on a Unix socket
 	switch {
 	case err != nil && !overUnix(r):
 		return "", errPeer

@@ -16,7 +16,7 @@ import (
 	"github.com/coxswain-sidecar/coxswain/client/httplimit"
 )
 
-// from is a request of a peer with these header lines, as name and value in turn.
+// from returns a request of a peer with these header lines, given as names and values in turn.
 func from(remote string, lines ...string) *http.Request {
 	r := httptest.NewRequest(http.MethodGet, "/", nil)
 	r.RemoteAddr = remote
@@ -28,7 +28,7 @@ func from(remote string, lines ...string) *http.Request {
 
 const (
 	stranger = "203.0.113.9:4711"
-	// The SHA-256 of "secret", as `printf %s secret | sha256sum` says.
+	// The SHA-256 of "secret": printf %s secret | sha256sum
 	secretKey = "token:2bb80d537b1da3e38bd30361aa855686bde0eacd7162fef6a25fe97bf527a25b"
 )
 
@@ -171,7 +171,7 @@ func TestOnlyTrustedProxiesSpeakForOthers(t *testing.T) {
 	require.Equal(t, "ip:198.51.100.1", got)
 }
 
-// overUnix asks a server on a Unix socket for the key of a request with these header lines.
+// overUnix returns the key of a request with these header lines to a server on a Unix socket.
 func overUnix(t *testing.T, c httplimit.Callers, lines ...string) (key string, err error) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "h")
@@ -194,7 +194,7 @@ func overUnix(t *testing.T, c httplimit.Callers, lines ...string) (key string, e
 	return key, err
 }
 
-// sent is a request to send.
+// sent returns a client's request with these header lines.
 func sent(lines ...string) *http.Request {
 	r := from("", lines...)
 	r.URL, r.RequestURI = &url.URL{Scheme: "http", Host: "unix"}, ""

@@ -13,8 +13,8 @@ import (
 	"github.com/coxswain-sidecar/coxswain/client/httplimit"
 )
 
-// A crawler that waits up to ten seconds for its turn at a host, and stays away
-// from one that answers 429, together with every other pod.
+// A crawler waits up to ten seconds for its slot at a host. When a host answers 429,
+// all pods stop sending requests to it until the time in its Retry-After.
 func ExampleNewTransport() {
 	c, err := client.Dial(context.Background(), client.Options{})
 	if err != nil {
@@ -39,8 +39,8 @@ func ExampleNewTransport() {
 	fmt.Println(resp.Status)
 }
 
-// A server behind a proxy of its own network that limits its callers, and stays
-// up when its sidecar is not.
+// A server behind a trusted proxy limits each of its callers, and serves requests
+// without limits while its sidecar is unreachable.
 func ExampleHandler() {
 	c, err := client.Dial(context.Background(), client.Options{})
 	if err != nil {

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// RetryAfter is how tests read a Retry-After.
+// RetryAfter exports retryAfter for tests.
 func RetryAfter(h http.Header, now time.Time) time.Duration { return retryAfter(h, now) }
 
-// SetFields is how tests see the fields of a decision.
+// SetFields exports setFields for tests.
 func SetFields(h http.Header, d Decision) { setFields(h, d) }

@@ -13,14 +13,14 @@ import (
 	"github.com/coxswain-sidecar/coxswain/client/clienttest"
 )
 
-// patience is for what always comes, however busy the machine is.
+// patience bounds waits for events that always happen, on a busy machine too.
 const patience = 30 * time.Second
 
 // m is a map on the wire.
 type m = map[string]any
 
-// fake is a sidecar that answers what a test says, in maps: so that a test says only what it is
-// about.
+// fake is a sidecar whose answers a test sets as maps, so that a test names only the keys that
+// matter to it.
 type fake struct {
 	*clienttest.Sidecar
 	ended chan struct{} // closed when calls without an answer may end
@@ -37,7 +37,7 @@ func newFake(t testing.TB) *fake {
 	return f
 }
 
-// on sets the answer to a method; two nils = none.
+// on sets a function that answers the calls of a method; if it returns two nils, the call gets no answer.
 func (f *fake) on(method string, fn func(m) (result any, err error)) {
 	switch method {
 	case api.RatelimitAcquire.Name:
@@ -66,7 +66,7 @@ func on[P, R any](f *fake, method api.Method[P, R], fn func(m) (result any, err 
 	})
 }
 
-// convert makes a struct of the contract a map, or a map a struct.
+// convert converts a struct of the contract to a map, or a map to a struct.
 func convert(from, to any) {
 	h := &codec.MsgpackHandle{WriteExt: true}
 	h.RawToString, h.SignedInteger = true, true
@@ -79,7 +79,7 @@ func convert(from, to any) {
 	}
 }
 
-// methods are the names of the calls so far, in their order.
+// methods returns the methods of the calls so far, in their order.
 func (f *fake) methods() []string {
 	var names []string
 	for _, c := range f.Calls() {
@@ -88,7 +88,7 @@ func (f *fake) methods() []string {
 	return names
 }
 
-// only is the params of the only call of that method.
+// only returns the params of the only call of that method.
 func (f *fake) only(t testing.TB, method string) m {
 	t.Helper()
 	var found []m
@@ -103,13 +103,13 @@ func (f *fake) only(t testing.TB, method string) m {
 
 func answer(v any) func(m) (any, error) { return func(m) (any, error) { return v, nil } }
 
-// fault is an error, written CODE: text.
+// fault answers with an error, given as CODE: text.
 func fault(text string) func(m) (any, error) {
 	code, message, _ := strings.Cut(text, ": ")
 	return func(m) (any, error) { return nil, &api.Error{Code: api.Code(code), Message: message} }
 }
 
-// decision is an answer about a limit of 80 per 10 minutes, with changes.
+// decision returns the result of an allowed call under a limit of 80 per 10 minutes, with changes.
 func decision(changes m) m {
 	d := m{
 		"allowed": true, "rule": "crawl", "algorithm": "token_bucket", "band": "80/10m", "limit": 80, "remaining": 79, "current": 1,
@@ -131,7 +131,7 @@ func deny(changes m) func(m) (any, error) {
 	return answer(d)
 }
 
-// dial connects a client to the fake for the test's time.
+// dial connects a client to the fake until the test ends.
 func (f *fake) dial(t testing.TB) *client.Client {
 	t.Helper()
 	c, err := client.Dial(t.Context(), client.Options{Socket: f.Socket()})

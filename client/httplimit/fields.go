@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// setFields writes the figures of a limit into the header of a response.
+// setFields sets the header fields of a decision.
 func setFields(h http.Header, d Decision) {
 	if !d.Allowed && d.RetryAfterMS >= 0 {
 		h.Set("Retry-After", strconv.FormatInt(max(seconds(d.RetryAfterMS), 1), 10))
@@ -40,14 +40,14 @@ func tellsOfLimit(d Decision) bool {
 	return d.Band != "" && d.Source != "list" && !d.Shadow && !uncounted
 }
 
-// policy is the name of a band. By the draft a name always means the same policy.
+// policy returns the name of a band. By the draft a name always means the same policy.
 func policy(d Decision) string { return d.Rule + ":" + d.Band }
 
 // seconds rounds up, so that a client that waits for them is not early.
 func seconds(ms int64) int64 { return (ms + 999) / 1000 }
 
-// structured is a String of RFC 9651, which has printable ASCII alone; the rest
-// of a rule's name is percent-encoded.
+// structured returns a String of RFC 9651. It may have printable ASCII only, so all other
+// bytes of a rule's name are percent-encoded.
 func structured(s string) string {
 	b := make([]byte, 0, len(s)+2)
 	b = append(b, '"')
@@ -68,8 +68,8 @@ var bandUnits = map[string]time.Duration{
 	"d": 24 * time.Hour, "h": time.Hour, "m": time.Minute, "s": time.Second, "ms": time.Millisecond,
 }
 
-// windowSeconds is the period of a band such as 80/10m; 0 when it is no whole
-// number of seconds, which the draft cannot say.
+// windowSeconds returns the period of a band such as 80/10m; 0 if it is not a whole
+// number of seconds, which the draft cannot express.
 func windowSeconds(band string) int64 {
 	_, period, _ := strings.Cut(band, "/")
 	digits := len(period) - len(strings.TrimLeft(period, "0123456789"))

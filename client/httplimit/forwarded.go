@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// splitAddresses are the members of a list header, over all its lines. Empty
-// members count for nothing (RFC 9110, 5.6.1).
+// splitAddresses returns the members of a list header, over all its lines. Empty
+// members are skipped (RFC 9110, 5.6.1).
 func splitAddresses(lines []string) []string {
 	var hops []string
 	for _, line := range lines {
@@ -39,10 +39,10 @@ var (
 	errTwice = errors.New("an element has two parameters called for")
 )
 
-// forwarded are the for parameters of Forwarded (RFC 7239), one for each element
-// of the list, empty where an element has none. It is strict where quotes and
-// separators are concerned: the left part is a client's own text, and a quote left
-// open there must not swallow what a proxy appended.
+// forwarded returns the for parameters of Forwarded (RFC 7239), one for each element
+// of the list, empty if the element has none. It rejects wrong quotes and
+// separators: a client writes the left part of the list, and a quote that it leaves
+// open must not swallow the elements that proxies appended.
 func forwarded(lines []string) ([]string, error) {
 	rest := strings.Join(lines, ",")
 	var hops []string
@@ -69,7 +69,7 @@ type element struct {
 	forWhom string
 }
 
-// appendTo adds whom the element is for, unless nothing is in it.
+// appendTo appends the element's for parameter, unless the element is empty.
 func (e *element) appendTo(hops []string) []string {
 	if e.pairs == 0 {
 		return hops
@@ -101,8 +101,8 @@ func (e *element) pair(s string) (string, error) {
 	return rest, nil
 }
 
-// pairValue reads a token or a quoted string. Addresses that should be quoted
-// and are not are taken all the same: nothing in them separates.
+// pairValue reads a token or a quoted string. It also accepts addresses without the quotes
+// that the RFC demands, because they have no separators.
 func pairValue(s string) (value, rest string, err error) {
 	if !strings.HasPrefix(s, `"`) {
 		end := strings.IndexAny(s, `,;"`)

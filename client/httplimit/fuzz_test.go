@@ -9,7 +9,7 @@ import (
 	"github.com/coxswain-sidecar/coxswain/client/httplimit"
 )
 
-// Whatever a server writes, it is no earlier than now, which is told as -1 ms, and
+// For every Retry-After the result is not before now (-1 ms stands for now), and
 // digits alone mean seconds.
 func FuzzRetryAfter(f *testing.F) {
 	for _, s := range []string{"", "0", "120", "99999999999999999999", "-1", "Wed, 01 Jul 2026 12:00:10 GMT", "Wed Jul  1 12:00:10 2026"} {
@@ -29,8 +29,8 @@ func FuzzRetryAfter(f *testing.F) {
 	})
 }
 
-// Whatever a client writes, a trusted proxy that appended its address has the
-// last word, or nobody has.
+// For every header that a client sends, the key is the address that the trusted proxy
+// appended, or the header is refused.
 func FuzzForwardedFor(f *testing.F) {
 	for _, s := range []string{
 		"", "192.0.2.66", `for=192.0.2.66`, `for="192.0.2.66`, `for=192.0.2.66;x="`, `x="\`, "a,b,,", "for=1;for=2", "10.0.0.1", "for=10.0.0.1, ",

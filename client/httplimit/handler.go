@@ -8,7 +8,7 @@ import (
 	"github.com/coxswain-sidecar/coxswain/client"
 )
 
-// HandlerOptions say how to limit the requests that are served. Rule or RuleOf is
+// HandlerOptions configure how the requests that are served are limited. Rule or RuleOf is
 // required.
 type HandlerOptions struct {
 	// Rule is the rule of every request.
@@ -20,7 +20,7 @@ type HandlerOptions struct {
 	// that names the proxies. The response to an error or an empty key is 400 with the text
 	// of the error.
 	Key func(*http.Request) (string, error)
-	// Cost is what a request takes; nil = 1. A request of cost 0 takes nothing, but is
+	// Cost is what a request is charged; nil = 1. A request of cost 0 is charged nothing, but is
 	// refused while no request is allowed.
 	Cost func(*http.Request) int64
 	// Wait is how long a request may wait for its slot, rounded up to a millisecond, at most
@@ -33,8 +33,8 @@ type HandlerOptions struct {
 	// 503 if a further attempt may succeed, and 500 otherwise. While Redis is unreachable
 	// the fail_mode of the rule decides, not FailOpen.
 	FailOpen bool
-	// OnError is called if the sidecar could not be asked, or could not be told that a
-	// request has ended. Clients do not see these errors. It may be called concurrently.
+	// OnError is called if the sidecar could not be asked, or if the permit of a request
+	// could not be released. Clients do not see these errors. It may be called concurrently.
 	OnError func(*http.Request, error)
 }
 
@@ -53,7 +53,7 @@ func Handler(c *client.Client, o HandlerOptions) func(http.Handler) http.Handler
 	}
 }
 
-// FromContext is the decision that allowed a request, for the handlers behind Handler;
+// FromContext returns the decision that allowed a request, for the handlers behind Handler;
 // false = the request was not limited.
 func FromContext(ctx context.Context) (Decision, bool) {
 	d, ok := ctx.Value(decisionKey{}).(Decision)
@@ -97,6 +97,6 @@ func (h *handler) serve(w http.ResponseWriter, r *http.Request, next http.Handle
 		refusal(d).write(w)
 		return
 	}
-	defer h.done(r, d) // after a panic of the next handler too
+	defer h.done(r, d) // deferred, so that it also runs if the next handler panics
 	next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), decisionKey{}, d)))
 }

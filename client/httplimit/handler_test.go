@@ -18,12 +18,12 @@ import (
 	"github.com/coxswain-sidecar/coxswain/client/httplimit"
 )
 
-// httptraceGotConn tells the request's trace of a connection, as a transport does.
+// httptraceGotConn calls GotConn of the request's trace, as a transport does.
 func httptraceGotConn(r *http.Request) {
 	httptrace.ContextClientTrace(r.Context()).GotConn(httptrace.GotConnInfo{})
 }
 
-// served is a response of the handler that limits next.
+// served returns the response of the handler that limits next.
 func served(t testing.TB, f *fake, o httplimit.HandlerOptions, next http.HandlerFunc, r *http.Request) *httptest.ResponseRecorder {
 	t.Helper()
 	if o.Rule == "" && o.RuleOf == nil {
@@ -37,7 +37,7 @@ func served(t testing.TB, f *fake, o httplimit.HandlerOptions, next http.Handler
 	return w
 }
 
-// fields are the header fields about limits, and the body's type.
+// fields returns the header fields about limits, and the body's type.
 func fields(h http.Header) map[string]string {
 	out := map[string]string{}
 	for k, v := range h {
@@ -268,7 +268,7 @@ func TestHandlersMayBeStackedAndChoose(t *testing.T) {
 	require.Len(t, f.Calls(), 3)
 }
 
-// The request's own end does not keep its place.
+// The permit is released although the context of the request has ended.
 func TestAClientThatLeavesFreesThePlace(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)

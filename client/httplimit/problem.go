@@ -73,12 +73,12 @@ var reasons = map[string]string{
 func (p problem) write(w http.ResponseWriter) {
 	b, err := json.Marshal(p)
 	if err != nil {
-		b = []byte("{}") // strings and numbers always encode
+		b = []byte("{}") // cannot happen: strings and numbers always encode
 	}
 	h := w.Header()
 	h.Set("Content-Type", "application/problem+json")
 	h.Set("Cache-Control", "no-store")
 	h.Set("X-Content-Type-Options", "nosniff")
 	w.WriteHeader(p.Status)
-	_, _ = w.Write(append(b, '\n')) // who has gone reads nothing
+	_, _ = w.Write(append(b, '\n')) // an error means that the client is gone
 }

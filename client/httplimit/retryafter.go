@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// retryAfter reads how long a server asks to stay away, by RFC 9110, 10.2.3: whole seconds,
-// or a date. 0 = not given or not valid; negative = 0 seconds, or a date that has passed.
+// retryAfter reads Retry-After, by RFC 9110, 10.2.3: whole seconds, or a date.
+// 0 = not given or not valid; negative = 0 seconds, or a date that has passed.
 func retryAfter(h http.Header, now time.Time) time.Duration {
 	text := strings.TrimSpace(h.Get("Retry-After"))
 	if isDigits(text) {
@@ -31,8 +31,8 @@ func retryAfter(h http.Header, now time.Time) time.Duration {
 	return orNow(at.Sub(now))
 }
 
-// orNow distinguishes a server that asks for no time, or for less than can be reported, from
-// one that does not ask.
+// orNow returns -1 ms for an instant that is not after now, and at least 1 ms for any other,
+// since 0 means that there is no Retry-After.
 func orNow(d time.Duration) time.Duration {
 	if d <= 0 {
 		return -time.Millisecond

@@ -19,7 +19,7 @@ func TestRetryAfterIsReadAsItsStandardSays(t *testing.T) {
 		want        time.Duration
 	}{
 		{"", "", 0},
-		{"0", "", -time.Millisecond}, // it says now
+		{"0", "", -time.Millisecond}, // now
 		{"000", "", -time.Millisecond},
 		{"2", "", 2 * time.Second},
 		{" 120\t", "", 2 * time.Minute},
@@ -41,7 +41,7 @@ func TestRetryAfterIsReadAsItsStandardSays(t *testing.T) {
 		{"Wed, 01 Jul 2026 12:00:10 GMT", "Wed, 01 Jul 2026 12:00:10 GMT", -time.Millisecond},
 		{"Mon, 01 Jan 0001 00:00:00 GMT", "", -time.Millisecond},
 		{"Wed, 01 Jul 2026 12:00:10 PST", "", 0},
-		// A server whose clock is an hour behind asks for ten seconds all the same.
+		// The server's clock is an hour behind; its date is ten seconds after its own Date.
 		{"Wed, 01 Jul 2026 11:00:10 GMT", "Wed, 01 Jul 2026 11:00:00 GMT", 10 * time.Second},
 		{"Wed, 01 Jul 2026 12:00:10 GMT", "nonsense", 9500 * time.Millisecond},
 		{"Fri, 31 Dec 9999 23:59:59 GMT", "", math.MaxInt64},

@@ -22,7 +22,7 @@ const DefaultMaxRetryAfter = 24 * time.Hour
 // longestRetryAfter is the largest value that a report accepts.
 const longestRetryAfter = 366 * 24 * time.Hour
 
-// TransportOptions say how to limit the requests that are sent. Rule or RuleOf is required.
+// TransportOptions configure how the requests that are sent are limited. Rule or RuleOf is required.
 type TransportOptions struct {
 	// Base sends the allowed requests; nil = http.DefaultTransport.
 	Base http.RoundTripper
@@ -31,9 +31,9 @@ type TransportOptions struct {
 	// RuleOf selects the rule of each request, instead of Rule. If it returns an empty name,
 	// the request is neither limited nor reported.
 	RuleOf func(*http.Request) string
-	// Key is the key that a request is counted under; nil = HostKey.
+	// Key returns the key under which a request is counted; nil = HostKey.
 	Key func(*http.Request) string
-	// Cost is what a request takes; nil = 1. A request of cost 0 takes nothing, but is
+	// Cost is what a request is charged; nil = 1. A request of cost 0 is charged nothing, but is
 	// refused while no request is allowed.
 	Cost func(*http.Request) int64
 	// Wait is how long a request may wait for its slot, rounded up to a millisecond, at most
@@ -93,7 +93,7 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	switch {
 	case err != nil && t.passes(r, err):
 		t.tell(r, err)
-		return t.base.RoundTrip(r) // nothing to report to
+		return t.base.RoundTrip(r) // not reported, since the sidecar could not be asked
 	case err == nil && !d.Allowed:
 		err = &client.LimitError{Key: d.Key, RatelimitResult: d.RatelimitResult}
 	case err == nil && r.Context().Err() != nil:
@@ -107,7 +107,8 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return t.send(r, d)
 }
 
-// CloseIdleConnections closes those of the base, if it can. http.Client calls it.
+// CloseIdleConnections closes the idle connections of the base, if the base has that method.
+// http.Client calls it.
 func (t *Transport) CloseIdleConnections() {
 	if b, ok := t.base.(interface{ CloseIdleConnections() }); ok {
 		b.CloseIdleConnections()
@@ -136,7 +137,7 @@ func (t *Transport) send(r *http.Request, d Decision) (*http.Response, error) {
 		return nil, err
 	}
 	if resp.Request == out {
-		resp.Request = r // as it was given
+		resp.Request = r // without the trace
 	}
 	ended := resp.Body == nil || resp.Body == http.NoBody
 	if !t.report(r, d, resp, latency, ended) && ended {
@@ -160,8 +161,8 @@ func isDial(err error) bool {
 	return errors.As(err, &op) && (op.Op == "dial" || op.Op == "proxyconnect")
 }
 
-// report reports the response of the server, and with ended also the end of the grant. It
-// returns whether the call succeeded.
+// report reports the response of the server and, if ended is set, names the grant, which
+// releases its permit. It returns whether the call succeeded.
 func (t *Transport) report(r *http.Request, d Decision, resp *http.Response, latency time.Duration, ended bool) bool {
 	p := api.RatelimitReportParams{
 		Rule: d.Rule, Key: d.Key, Status: int64(resp.StatusCode),
@@ -181,7 +182,7 @@ func (t *Transport) report(r *http.Request, d Decision, resp *http.Response, lat
 // closeBody closes the body of a request that is not sent: a RoundTripper must do that.
 func closeBody(r *http.Request) {
 	if r.Body != nil {
-		_ = r.Body.Close() // the request failed for another reason
+		_ = r.Body.Close() // the request fails with another error
 	}
 }
 
@@ -218,7 +219,7 @@ func follow(b io.ReadCloser, end func()) io.ReadCloser {
 // halfCloser can close its writing side while its reading side stays open.
 type halfCloser interface{ CloseWrite() error }
 
-// Read ends the body with its last byte, because many callers read to the end and close
+// Read calls end at the end of the body, because many callers read to the end and close
 // late.
 func (b *body) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
@@ -228,7 +229,7 @@ func (b *body) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Close ends the body.
+// Close closes the body, and calls end if Read has not.
 func (b *body) Close() error {
 	err := b.ReadCloser.Close()
 	b.once.Do(b.end)

@@ -55,7 +55,7 @@ func limited(t testing.TB, f *fake, o httplimit.TransportOptions) *http.Client {
 	return hc
 }
 
-// heard collects errors that did not fail a request.
+// heard collects the errors that OnError gets.
 type heard struct {
 	mu   sync.Mutex
 	errs []error
@@ -80,7 +80,7 @@ func get(t testing.TB, hc *http.Client, url string) *http.Response {
 	return resp
 }
 
-// failed is the error of a request that gets no response.
+// failed returns the error of a request that gets no response.
 func failed(t testing.TB, hc *http.Client, url string, body io.Reader) error {
 	t.Helper()
 	r, err := http.NewRequest(http.MethodPost, url, body)
@@ -111,14 +111,14 @@ func TestARequestIsAskedForSentAndReported(t *testing.T) {
 	resp := get(t, hc, s.URL+"/path")
 	require.Equal(t, m{"rule": "crawl", "key": "127.0.0.1", "cost": int64(1)}, f.only(t, acquire))
 	p := f.only(t, report)
-	delete(p, "latency_ms") // what it takes here
+	delete(p, "latency_ms") // it varies
 	require.Equal(t, m{"rule": "crawl", "key": "127.0.0.1", "status": int64(200)}, p, "without the grant: its place is in use")
 	require.NoError(t, resp.Body.Close())
 	require.Equal(t, []string{acquire, report, done}, f.methods())
 	require.Equal(t, m{"grant": "g1"}, f.only(t, done))
 }
 
-// The place is held as long as the server is kept busy.
+// The permit is held until the body of the response has ended.
 func TestThePlaceIsFreedOnceWhenTheBodyEnds(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
@@ -161,7 +161,7 @@ func TestAResponseWithoutABodyIsReportedWithItsGrant(t *testing.T) {
 	require.Equal(t, "g1", f.only(t, report)["grant"])
 	require.Equal(t, []string{acquire, report}, f.methods())
 
-	// When that does not get through, the place is freed on its own.
+	// If the report fails, ratelimit.done releases the permit.
 	f = newFake(t)
 	f.on(report, fault("INTERNAL: the log has the cause"))
 	h := &heard{}
@@ -173,7 +173,7 @@ func TestAResponseWithoutABodyIsReportedWithItsGrant(t *testing.T) {
 	require.ErrorContains(t, h.all()[0], "httplimit: ")
 }
 
-// Whoever sees the 429 knows that the pause is in force.
+// When the caller sees the 429, the pause is already in force.
 func TestWhatTheServerAsksForIsReportedBeforeTheCallerSeesIt(t *testing.T) {
 	t.Parallel()
 	for value, want := range map[string]any{"0": int64(-1), "2": int64(2000), "86401": int64(86_400_000), "": nil, "soon": nil} {
@@ -230,7 +230,7 @@ func TestARefusedRequestIsNotSent(t *testing.T) {
 	}
 }
 
-// closing is a body that knows that it was closed.
+// closing is a body that records whether it was closed.
 type closing struct {
 	io.Reader
 	closed atomic.Bool
@@ -283,12 +283,12 @@ func TestTheKeyIsTheHostOfTheURL(t *testing.T) {
 	} {
 		r, err := http.NewRequest(http.MethodGet, url, http.NoBody)
 		require.NoError(t, err)
-		r.Host = "other.example" // what the server is called, not where it is
+		r.Host = "other.example" // the name in the Host header does not count
 		require.Equal(t, want, httplimit.HostKey(r))
 	}
 }
 
-// base is a RoundTripper that answers what a test says.
+// base is a RoundTripper that calls a function of a test.
 type base func(*http.Request) (*http.Response, error)
 
 func (b base) RoundTrip(r *http.Request) (*http.Response, error) { return b(r) }
@@ -307,7 +307,7 @@ func TestWhatWasNeverSentIsGivenBack(t *testing.T) {
 	require.Equal(t, m{"grant": "g1"}, f.only(t, refund))
 }
 
-// A request that may have reached the server counts: it is only over.
+// A request that may have reached the server keeps its cost; only its permit is released.
 func TestWhatMayHaveBeenSentStaysTaken(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
@@ -316,7 +316,7 @@ func TestWhatMayHaveBeenSentStaysTaken(t *testing.T) {
 	require.ErrorIs(t, err, io.EOF)
 	require.Equal(t, []string{acquire, done}, f.methods())
 
-	// Nor is a failed dial proof, when a kept connection was tried before it.
+	// A failed dial does not prove that it was not sent, if a kept connection was tried before.
 	f = newFake(t)
 	err = failed(t, limited(t, f, httplimit.TransportOptions{Base: base(func(r *http.Request) (*http.Response, error) {
 		httptraceGotConn(r)
@@ -355,7 +355,7 @@ func TestARequestThatIsCancelledWaitsNoLonger(t *testing.T) {
 	require.True(t, sent.closed.Load())
 }
 
-// The grant of a request that ended while it was asked for is undone.
+// If a request ends while the sidecar is asked, its cost and its permit are given back.
 func TestAGrantThatComesTooLateIsGivenBack(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
@@ -376,7 +376,7 @@ func TestAGrantThatComesTooLateIsGivenBack(t *testing.T) {
 	cancel()
 }
 
-// lateContext ends without its Done being noticed: what a race would look like.
+// lateContext has an error but does not close Done, as if it ended just after the call to the sidecar.
 type lateContext struct {
 	context.Context
 	over atomic.Bool
@@ -415,7 +415,7 @@ func TestWithoutASidecar(t *testing.T) {
 	require.ErrorIs(t, h.all()[0], context.DeadlineExceeded)
 }
 
-// Open means that nobody decided. What the sidecar decided is not overruled.
+// FailOpen applies only if the sidecar made no decision; it overrules none.
 func TestFailOpenOverrulesNoAnswer(t *testing.T) {
 	t.Parallel()
 	for text, open := range map[string]bool{
@@ -440,7 +440,7 @@ func TestFailOpenOverrulesNoAnswer(t *testing.T) {
 	}
 }
 
-// Without a place there is nothing to end.
+// A grant without a permit needs no ratelimit.done.
 func TestWithoutAPlaceNothingIsEnded(t *testing.T) {
 	t.Parallel()
 	for _, answer := range []m{{"degraded": true}, {"grant": "g1"}} {
@@ -463,7 +463,7 @@ func TestABodyThatTakesWritesStillDoes(t *testing.T) {
 		}
 		defer nc.Close()
 		_, _ = io.WriteString(nc, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n")
-		_, _ = io.Copy(nc, nc) // until the client has said all that it will
+		_, _ = io.Copy(nc, nc) // until the client closes its writing side
 	})
 	r, err := http.NewRequest(http.MethodGet, s.URL, http.NoBody)
 	require.NoError(t, err)

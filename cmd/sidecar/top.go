@@ -43,7 +43,7 @@ to 10 pages. Of each list it keeps 2,000 rows: those with most waiting calls, th
 		case *times < 0:
 			return usage("-n %d is negative; use 0 or more", *times)
 		}
-		at := slices.Index(top.Views(), view) // -1 = none is named
+		at := slices.Index(top.Views(), view) // -1 = no view was given
 		ctx, cancel := context.WithCancel(cmd.Context())
 		defer cancel()
 		c, err := dial(ctx, *socket, "sidecar top", false)

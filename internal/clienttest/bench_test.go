@@ -17,8 +17,8 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/redistest"
 )
 
-// Sidecar and client are one process here, so that allocations are those of
-// both; `make bench` measures a sidecar of its own.
+// Sidecar and client run in one process here, so the allocations are those of
+// both; `make bench` measures a sidecar in a process of its own.
 
 func BenchmarkPing(b *testing.B) {
 	c := benchClient(b)

@@ -12,7 +12,7 @@ import (
 	"github.com/coxswain-sidecar/coxswain/client/api"
 )
 
-// BreakerDo reports what became of each call, by its own rules of what a failure is.
+// BreakerDo reports the outcome of each call: ignored errors and cancelled calls are no failures, a panic is one.
 func TestBreakerDoReportsWhatBecameOfTheCall(t *testing.T) {
 	t.Parallel()
 	c := dial(t, live(t), client.Options{})

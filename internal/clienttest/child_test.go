@@ -11,7 +11,7 @@ import (
 	"github.com/coxswain-sidecar/coxswain/client"
 )
 
-// A child that kept the connection open would keep what its parent held after the parent died.
+// A child that inherited the connection would keep it open, and so keep the leases of its parent after that died.
 func TestAChildDoesNotKeepTheConnection(t *testing.T) {
 	t.Parallel()
 	files := func() (all []string) {
@@ -20,7 +20,7 @@ func TestAChildDoesNotKeepTheConnection(t *testing.T) {
 		require.Contains(t, string(list), "listed")
 		return slices.DeleteFunc(strings.Split(string(list), "\n"), func(f string) bool { return !strings.HasPrefix(f, "socket:") })
 	}
-	inherited := files() // of whoever runs the tests
+	inherited := files() // sockets of the process that runs the tests
 	c := dial(t, live(t), client.Options{})
 	_, err := c.LockAcquire(t.Context(), "l", client.LockOptions{})
 	require.NoError(t, err)

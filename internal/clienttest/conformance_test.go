@@ -17,7 +17,7 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/redistest"
 )
 
-// The suites that run directly on package coord, again through a real socket.
+// The suites that run directly on package coord also run through a real socket here.
 
 func TestLimitsConformThroughTheSocket(t *testing.T)     { conforms(t, conformance.Limits) }
 func TestAlgorithmsConformThroughTheSocket(t *testing.T) { conforms(t, conformance.Algorithms) }
@@ -49,7 +49,7 @@ func conforms(t *testing.T, suite func(*testing.T, conformance.System)) {
 	conformsByRules(t, func(t *testing.T, s conformance.RulesSystem) { suite(t, s) })
 }
 
-// conformsByRules runs a suite that puts rules.
+// conformsByRules runs a suite that sets rules.
 func conformsByRules(t *testing.T, suite func(*testing.T, conformance.RulesSystem)) {
 	t.Parallel()
 	redistest.Stores(t, func(t *testing.T, url string) {
@@ -91,7 +91,7 @@ func (s *system) Connect(t testing.TB, sidecar int, name string) conformance.Cli
 	return w
 }
 
-// wireClient is a client as the suites want it.
+// wireClient implements the client of the suites by the Go client.
 type wireClient struct {
 	client *client.Client
 	test   string
@@ -99,8 +99,8 @@ type wireClient struct {
 	once   sync.Once
 }
 
-// Do sends a request id of one test alone: a sidecar that all tests share knows which
-// call an id belongs to, whatever the call names.
+// Do makes the request id unique to the test: the tests of a suite share sidecars, for which a
+// request id identifies one call, whatever object the call names.
 func (w *wireClient) Do(ctx context.Context, id, method string, params, result any) error {
 	if id != "" {
 		sum := sha256.Sum256([]byte(w.test + " " + id))

@@ -12,8 +12,8 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/redis"
 )
 
-// As the contract says it: in Go a Cost of 0 takes 1, and who wants to take nothing looks,
-// or writes the 0 out in a raw call.
+// By the contract a Cost of 0 in Go is charged as 1. To charge nothing, a program peeks, or sends the
+// 0 in a raw call.
 func TestACostOfZeroIsOneThatWasNotSet(t *testing.T) {
 	t.Parallel()
 	c := dial(t, serve(t, luatest.Open(t, lua.Options{URL: redis.Embedded}), "p"), client.Options{})

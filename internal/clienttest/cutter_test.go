@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// cutter is a proxy between clients and a sidecar. It breaks connections when a test
-// says so.
+// cutter is a proxy between clients and a sidecar that breaks connections on a test's
+// command.
 type cutter struct {
 	socket  string // where clients connect
 	sidecar string
@@ -68,7 +68,7 @@ func (c *cutter) accept(l net.Listener) {
 		c.mu.Unlock()
 		c.wg.Go(func() {
 			defer pair.cut()
-			_, _ = io.Copy(sidecar, nc) // a broken connection is what the tests are about
+			_, _ = io.Copy(sidecar, nc) // tests break connections, so an error is expected
 		})
 		c.wg.Go(func() {
 			defer pair.cut()
@@ -77,8 +77,8 @@ func (c *cutter) accept(l net.Listener) {
 	}
 }
 
-// replies forwards what the sidecar writes, until the reply that is to be lost. The
-// sidecar has carried that call out.
+// replies forwards the replies of the sidecar, up to the one that is to be lost, whose call
+// the sidecar has carried out.
 func (c *cutter) replies(l link) {
 	b := make([]byte, 64<<10)
 	for {

@@ -14,7 +14,7 @@ import (
 	"github.com/coxswain-sidecar/coxswain/client/api"
 )
 
-// pipelined calls a sidecar with prepared frames, so that what is allocated meanwhile is the
+// pipelined calls a sidecar with prepared frames, so that all allocations during a round are the
 // sidecar's.
 type pipelined struct {
 	nc         net.Conn
@@ -25,7 +25,7 @@ type pipelined struct {
 	read       [64 << 10]byte
 }
 
-// digits stand for a request id in the params, and are replaced in each round.
+// digits is a placeholder for a request id in the params, which each round replaces.
 const digits = "0000000000"
 
 func newPipelined(t *testing.T, socket string, params []any) *pipelined {
@@ -40,7 +40,7 @@ func newPipelined(t *testing.T, socket string, params []any) *pipelined {
 		e.MustEncode([]any{api.RatelimitAcquire.Name, []any{v}})
 		p.frames = append(p.frames, 0x94, 0, 0xce)
 		p.ids = append(p.ids, len(p.frames))
-		p.frames = append(append(p.frames, 0, 0, 0, 0), body[1:]...) // without the head of the array
+		p.frames = append(append(p.frames, 0, 0, 0, 0), body[1:]...) // without the array's head, which is written above
 		if at := bytes.Index(p.frames[p.ids[len(p.ids)-1]:], []byte(digits)); at >= 0 {
 			p.requestIDs = append(p.requestIDs, p.ids[len(p.ids)-1]+at)
 		}
@@ -65,14 +65,14 @@ func (p *pipelined) round(t *testing.T) {
 		require.NoError(t, err)
 		n += kept
 		answered += bytes.Count(p.read[:n], head)
-		// The end may be the beginning of a head.
+		// The last bytes may be the first ones of a head.
 		kept = min(n, len(head)-1)
 		copy(p.read[:], p.read[n-kept:n])
 	}
 }
 
-// A call whose frame is read with others takes from the heap what its answer is made of: its
-// params, its keys, its grant and Redis's reply.
+// A call whose frame is read together with others allocates only its params, its keys, its grant
+// and Redis's reply.
 func TestCallsOnTheDirectPathAllocateLittle(t *testing.T) {
 	if raceEnabled {
 		t.Skip("the race detector allocates")
@@ -99,7 +99,7 @@ func TestCallsOnTheDirectPathAllocateLittle(t *testing.T) {
 				params = append(params, m)
 			}
 			p := newPipelined(t, live(t), params)
-			for range 20 { // until all that is kept has been made
+			for range 20 { // until everything that is reused has been allocated
 				p.round(t)
 			}
 			var before, after runtime.MemStats

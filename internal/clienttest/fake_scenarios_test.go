@@ -11,8 +11,8 @@ const (
 	day  = 24 * hour
 )
 
-// scenarios are calls that a fake and a real sidecar are asked. Their times are long, so that no
-// answer depends on how quick a machine is.
+// scenarios are calls whose answers by a fake and by a real sidecar are compared. Their times are long, so that
+// no answer depends on the speed of the machine.
 var scenarios = map[string]func(*asking){
 	"token bucket":           limits(api.AlgorithmTokenBucket, m{}),
 	"token bucket, burst":    limits(api.AlgorithmTokenBucket, m{"burst": 2}),
@@ -43,7 +43,7 @@ var scenarios = map[string]func(*asking){
 	"a connection closes":    aClosed,
 }
 
-// limits takes from a limit of 3 a day until it refuses.
+// limits charges a limit of 3 in 366 days until it refuses.
 func limits(algorithm string, more m) func(*asking) {
 	return func(x *asking) {
 		band := m{"limit": 3, "period_ms": 366 * day}
@@ -95,7 +95,7 @@ func rules(x *asking) {
 	x.ask(x.a, "ratelimit.put_rule", m{"rule": m{"name": "crawl", "algorithm": "none", "limits": []any{}}})
 }
 
-// someKeys have a rule of their own, or count together.
+// someKeys tests rules with overrides and groups, in shadow, and with headroom.
 func someKeys(x *asking) {
 	band := func(limit int) []any { return []any{m{"limit": limit, "period_ms": 366 * day}} }
 	x.ask(x.a, "ratelimit.put_rule", m{"rule": m{
@@ -236,7 +236,7 @@ func locks(x *asking) {
 	x.event(x.b)
 }
 
-// inLine has calls wait for what others hold.
+// inLine tests calls that wait for what another client holds.
 func inLine(x *asking) {
 	lock := x.ask(x.a, "lock.acquire", m{"name": "l", "ttl_ms": hour})
 	first := x.begin(x.b, "lock.acquire", m{"name": "l", "wait_ms": 60_000, "ttl_ms": hour})
@@ -273,7 +273,7 @@ func inLine(x *asking) {
 	x.end(waits)
 }
 
-// aClosed connection gives back what is bound to it.
+// aClosed tests that a closed connection gives back the leases that are bound to it.
 func aClosed(x *asking) {
 	x.ask(x.a, "pool.put", m{"pool": "p", "members": []any{m{"id": "x"}}})
 	x.ask(x.a, "queue.enqueue", m{"queue": "q", "id": "1", "ttl_ms": day})

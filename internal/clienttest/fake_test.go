@@ -29,7 +29,7 @@ type asking struct {
 	events  map[*client.Client]chan client.Event
 }
 
-// answer is what one call was answered.
+// answer is the answer to one call.
 type answer struct {
 	call   string
 	result m
@@ -42,7 +42,7 @@ func (x *asking) ask(c *client.Client, method string, params m) m {
 	return x.end(x.begin(c, method, params))
 }
 
-// begin begins a call; end keeps its answer.
+// begin starts a call; end keeps its answer.
 func (x *asking) begin(c *client.Client, method string, params m) <-chan answer {
 	x.t.Helper()
 	done := make(chan answer, 1)
@@ -66,7 +66,7 @@ func (x *asking) end(call <-chan answer) m {
 	return got.result
 }
 
-// list keeps all pages of a list as one answer, by name: how they are cut is the sidecar's matter.
+// list keeps all pages of a list as one answer, sorted by name, because sidecars may split pages differently.
 func (x *asking) list(c *client.Client, method string, params m, items string) {
 	x.t.Helper()
 	all := []any{}
@@ -84,7 +84,7 @@ func (x *asking) list(c *client.Client, method string, params m, items string) {
 	x.answers = append(x.answers, answer{call: x.who(c) + " lists " + method, result: m{items: all}})
 }
 
-// named is the name of an item of a list.
+// named returns the name of an item of a list.
 func named(item m) string {
 	for _, key := range []string{"name", "pool", "queue", "stream"} {
 		if name, ok := item[key].(string); ok {
@@ -114,7 +114,7 @@ func (x *asking) event(c *client.Client) m {
 	}
 }
 
-// until asks until the answer has a value. Its answers are not kept.
+// until repeats a call until the answer has a value. The answers are not kept.
 func (x *asking) until(method string, params m, key string, want any) {
 	x.t.Helper()
 	require.Eventually(x.t, func() bool {
@@ -127,7 +127,7 @@ func (x *asking) until(method string, params m, key string, want any) {
 	}, patience, time.Millisecond, "%s %v: %s %v", method, params, key, want)
 }
 
-// shown is params without what each sidecar makes itself.
+// shown returns params without the values that each sidecar generates.
 func shown(params m) m {
 	params = maps.Clone(params)
 	for key := range params {
@@ -138,7 +138,7 @@ func shown(params m) m {
 	return params
 }
 
-// secret are the keys whose values each sidecar makes itself.
+// secret reports whether each sidecar generates the values of a key itself.
 func secret(key string) bool {
 	return slices.Contains([]string{"token", "lease", "fence", "grant", "probe", "subscription", "session", "cursor", "_request_id"}, key)
 }
@@ -170,7 +170,7 @@ func TestTheFakeAnswersAsASidecarDoes(t *testing.T) {
 	}
 }
 
-// Each method that the fake has a model of is among those that are compared.
+// Each method that the fake models is called by a scenario.
 func TestAllThatTheFakeHasIsCompared(t *testing.T) {
 	t.Parallel()
 	compared := make(map[string]bool)
@@ -195,7 +195,7 @@ func TestAllThatTheFakeHasIsCompared(t *testing.T) {
 	}
 }
 
-// asked are the answers of one sidecar.
+// asked returns the answers of one sidecar.
 func asked(t *testing.T, socket string, ask func(*asking)) []answer {
 	t.Helper()
 	x := &asking{t: t, events: make(map[*client.Client]chan client.Event)}
@@ -210,10 +210,10 @@ func asked(t *testing.T, socket string, ask func(*asking)) []answer {
 	return x.answers
 }
 
-// differences are those of answers. Times may differ by what a slow machine takes; what each
-// sidecar makes itself is there in both or in neither.
+// differences collects the differences between answers. Times may differ by the delays of a slow machine; values
+// that each sidecar generates must be present in both answers or in neither.
 type differences struct {
-	call  string // the one that is compared
+	call  string // the call whose answers are compared
 	found []string
 }
 
@@ -246,7 +246,7 @@ func (d *differences) compare(key string, want, got any) {
 		got, _ := got.(int64)
 		same := want == got
 		switch {
-		case slices.Contains([]string{"oldest_ms", "oldest_pending_ms", "idle_ms"}, last): // how long it took so far
+		case slices.Contains([]string{"oldest_ms", "oldest_pending_ms", "idle_ms"}, last): // time that has passed since the test began
 			same = true
 		case last == "revision", strings.HasSuffix(last, "_at_ms"):
 			same = want > 0 == (got > 0)
@@ -259,7 +259,7 @@ func (d *differences) compare(key string, want, got any) {
 		switch {
 		case secret(last), last == "message", d.stream() && (strings.HasSuffix(last, "id") || last == "next" || last == "name"):
 			same = want == "" == (got == "")
-		case last == "source" && want == "cache": // the fake remembers no refusals
+		case last == "source" && want == "cache": // the fake does not answer from earlier refusals
 			same = got == "redis"
 		}
 		d.unless(same, key, want, got)
@@ -268,7 +268,7 @@ func (d *differences) compare(key string, want, got any) {
 	}
 }
 
-// withoutEmpty leaves out empty bytes, which say the same as their absence, and how long a call
+// withoutEmpty leaves out empty bytes, which mean the same as absent ones, and how long a call
 // waited.
 func withoutEmpty(a m) m {
 	a = maps.Clone(a)

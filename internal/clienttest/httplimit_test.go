@@ -22,11 +22,11 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/redistest"
 )
 
-// hosts is a web server that answers under any name and logs the names.
+// hosts is a web server that answers for all host names and logs them.
 type hosts struct {
-	*http.Transport            // reaches it under any name
+	*http.Transport            // connects to it for every host name
 	mu              sync.Mutex // guards what follows
-	log             []string   // the hosts that were asked for
+	log             []string   // the hosts of the requests
 	refuse          bool       // the next request is answered 429
 }
 
@@ -58,7 +58,7 @@ func (s *hosts) refuseNext() {
 	s.refuse = true
 }
 
-// asked are the hosts that were asked for since the last look.
+// asked returns the hosts of the requests since the last call of asked.
 func (s *hosts) asked() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -74,7 +74,7 @@ func get(t testing.TB, hc *http.Client, url string) *http.Response {
 	return resp
 }
 
-// failed is the error of a request that gets no response.
+// failed returns the error of a request that gets no response.
 func failed(t testing.TB, hc *http.Client, url string) error {
 	t.Helper()
 	resp, err := hc.Post(url, "", nil)
@@ -85,8 +85,8 @@ func failed(t testing.TB, hc *http.Client, url string) error {
 	return err
 }
 
-// One of three crawlers, each with a sidecar of its own, is told to stay away from
-// a host for 2 s: all of them do until then, and go on at another host.
+// One of three crawlers, each with a sidecar of its own, gets a 429 with Retry-After: 2
+// from a host: for 2 s none of them requests that host, but all request another one.
 func TestWhatOneCrawlerIsToldHoldsForAll(t *testing.T) {
 	t.Parallel()
 	clock, web, prefix, url := conformance.NewClock(), newHosts(t), redistest.Prefix(t), redistest.URL(t)

@@ -21,8 +21,8 @@ func inline(key string, limit int64) api.RatelimitParams {
 	return api.RatelimitParams{Algorithm: api.AlgorithmTokenBucket, Key: key, Limits: []api.Band{{Limit: limit, PeriodMS: 86_400_000}}}
 }
 
-// A reply that is lost with its connection after the call was carried out: the
-// repeated call gets that reply, and it was counted once.
+// If a reply is lost with its connection after the call was carried out, the
+// repeated call gets that reply, and the call is counted once.
 func TestALostReplyIsCountedOnce(t *testing.T) {
 	t.Parallel()
 	cut := newCutter(t, live(t))
@@ -38,8 +38,8 @@ func TestALostReplyIsCountedOnce(t *testing.T) {
 	require.Equal(t, int32(5), cut.cuts.Load())
 }
 
-// The same for a lock: it is held once, whichever of the old session's end and
-// the repeated call came first.
+// The same for a lock: it is held once, whether the old session ends before or
+// after the repeated call.
 func TestALostGrantIsStillOneGrant(t *testing.T) {
 	t.Parallel()
 	socket := live(t)
@@ -62,7 +62,7 @@ func TestALostGrantIsStillOneGrant(t *testing.T) {
 	}
 }
 
-// A client that dies frees its lock at once: its TTL is a day.
+// The lock of a client that dies is released at once, not at its TTL, which is a day.
 func TestAClientThatDiesFreesItsLock(t *testing.T) {
 	t.Parallel()
 	socket := live(t)
@@ -89,7 +89,7 @@ func TestAClientThatDiesFreesItsLock(t *testing.T) {
 	require.NoError(t, dying.Close())
 }
 
-// Two pods use one request id for different calls: never the other's result.
+// If two pods use one request id for different calls, neither gets the other's result.
 func TestOneRequestIDForTwoCallsIsAConflict(t *testing.T) {
 	t.Parallel()
 	socket := live(t)
@@ -109,7 +109,7 @@ func TestOneRequestIDForTwoCallsIsAConflict(t *testing.T) {
 	require.Equal(t, int64(9), r.Remaining, "counted once")
 }
 
-// A lock deleted behind the sidecar's back is lost before its validity ends.
+// If the clock of Redis jumps beyond a lock's TTL, the client loses the lock at the next renewal.
 func TestALockThatIsGoneFromRedisIsLost(t *testing.T) {
 	t.Parallel()
 	now := atomic.Int64{}
@@ -144,7 +144,7 @@ func TestManyCallersShareALimitExactly(t *testing.T) {
 	require.Equal(t, int64(70), allowed.Load())
 }
 
-// Hundreds of locks at once, each of its own goroutine, on one connection.
+// A hundred locks at once, each of a goroutine of its own, on one connection.
 func TestLocksOfManyGoroutines(t *testing.T) {
 	t.Parallel()
 	c := dial(t, live(t), client.Options{})

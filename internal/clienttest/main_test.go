@@ -1,6 +1,6 @@
 // Package clienttest_test runs the Go client on real sidecars and a real Redis: the
-// conformance suites through the socket, and what only both together can show. The
-// client is a module of its own, whose tests need no sidecar.
+// conformance suites through the socket, and tests that need both. The client is a
+// module of its own, whose tests need no sidecar.
 package clienttest_test
 
 import (

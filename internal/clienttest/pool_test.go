@@ -11,7 +11,8 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/redis"
 )
 
-// Calls of ratelimit.* and breaker.* that name a pool's member change what permits of it go by.
+// Calls of ratelimit.* and breaker.* that name a pool's member act on the limit and the breaker by which its permits
+// are granted.
 func TestALimitAndABreakerOfAMember(t *testing.T) {
 	t.Parallel()
 	s := newSystem(t, redis.Embedded, false)

@@ -27,11 +27,11 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/telemetry"
 )
 
-// tally counts what a subscriber is told.
+// tally counts the messages and gaps that a subscriber receives.
 type tally struct {
 	received, dropped, unknown, twice atomic.Int64
 
-	had map[string]bool // belongs to who calls message
+	had map[string]bool // the messages so far; used only by the goroutine that calls message
 }
 
 func (n *tally) message(body string) {
@@ -50,7 +50,7 @@ func (n *tally) gap(dropped int64) {
 	n.dropped.Add(dropped)
 }
 
-// addsUp waits until all that was sent is accounted for.
+// addsUp waits until all messages that were sent are received or reported as dropped.
 func (n *tally) addsUp(t *testing.T, sent int64) {
 	t.Helper()
 	require.Eventually(t, func() bool { return n.received.Load()+n.dropped.Load() >= sent }, 5*time.Minute, 10*time.Millisecond)
@@ -89,7 +89,7 @@ func follow(t *testing.T, socket string, buffer int, each func()) *tally {
 	return n
 }
 
-// messages is how many are sent: $COXSWAIN_PUBSUB_MESSAGES, for a longer test.
+// messages returns how many messages to send: $COXSWAIN_PUBSUB_MESSAGES makes the test longer.
 func messages(t *testing.T) int64 {
 	t.Helper()
 	text := os.Getenv("COXSWAIN_PUBSUB_MESSAGES")
@@ -101,7 +101,7 @@ func messages(t *testing.T) int64 {
 	return n
 }
 
-// unread is a subscriber that reads nothing until it is told to, by a plain MessagePack library.
+// unread is a subscriber that uses a plain MessagePack library and reads nothing until the test calls next or read.
 type unread struct {
 	t *testing.T
 	d *codec.Decoder
@@ -129,7 +129,7 @@ func (u unread) next() []any {
 	return v
 }
 
-// read counts what it is sent until all is accounted for.
+// read counts messages and gaps until all that was sent is received or reported as dropped.
 func (u unread) read(sent int64) *tally {
 	n := &tally{had: map[string]bool{}}
 	for n.received.Load()+n.dropped.Load() < sent {
@@ -150,7 +150,8 @@ func (u unread) read(sent int64) *tally {
 	return n
 }
 
-// Received and dropped add up for each of them, in two sidecars, and the slow ones hold up nobody.
+// For each subscriber of two sidecars, received and dropped messages add up to those sent, and slow subscribers do not
+// delay others.
 func TestEveryMessageIsReceivedOrToldToBeMissed(t *testing.T) {
 	t.Parallel()
 	prefix, sent := redistest.Prefix(t), messages(t)
@@ -182,7 +183,7 @@ func TestEveryMessageIsReceivedOrToldToBeMissed(t *testing.T) {
 	t.Logf("dropped of %d: fast %d, in another sidecar %d, slow %d, stuck %d", sent, fast.dropped.Load(), far.dropped.Load(), slow.dropped.Load(), n.dropped.Load())
 }
 
-// The client subscribes again on the next connection, and the sidecar on the next of Redis.
+// The client subscribes again on its next connection, and the sidecar on its next connection to Redis.
 func TestASubscriptionGoesOnAfterALostConnection(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
@@ -201,7 +202,7 @@ func TestASubscriptionGoesOnAfterALostConnection(t *testing.T) {
 	require.Eventually(t, func() bool { return n.received.Load() == 2 }, time.Minute, time.Millisecond)
 }
 
-// However much is published meanwhile.
+// The answer to pubsub.subscribe comes before the messages, also while many are published.
 func TestTheAnswerComesBeforeTheMessages(t *testing.T) {
 	t.Parallel()
 	socket := live(t)
@@ -211,7 +212,7 @@ func TestTheAnswerComesBeforeTheMessages(t *testing.T) {
 	for range 8 {
 		all.Go(func() {
 			for ctx.Err() == nil {
-				_, _ = publisher.PubsubPublish(ctx, "numbers", []byte("1")) // the last one is cut off
+				_, _ = publisher.PubsubPublish(ctx, "numbers", []byte("1")) // the last call is cancelled
 			}
 		})
 	}

@@ -29,13 +29,13 @@ func serve(t testing.TB, r *lua.Runner, prefix string) string {
 	return serveBy(t, r, prefix, nil)
 }
 
-// serveBy starts one by another clock than the pod's.
+// serveBy is serve with another clock than the pod's.
 func serveBy(t testing.TB, r *lua.Runner, prefix string, clock coord.Clock) string {
 	t.Helper()
 	return listen(t, sidecar(t, r, prefix, clock))
 }
 
-// sidecar is one without a socket, which follows the rules in Redis.
+// sidecar returns a sidecar without a socket, which follows the rules in Redis.
 func sidecar(t testing.TB, r *lua.Runner, prefix string, clock coord.Clock) *coordtest.Sidecar {
 	t.Helper()
 	s := coordtest.NewWith(t, r, prefix, coordtest.Options{Clock: clock})
@@ -53,7 +53,7 @@ func listen(t testing.TB, s *coordtest.Sidecar) string {
 	require.NoError(t, err)
 	t.Cleanup(func() {
 		ended, cancel := context.WithCancel(context.Background())
-		cancel() // connections that are left are a test's own and need no time
+		cancel() // do not wait for the connections that are left
 		_ = server.Shutdown(ended)
 	})
 	return path

@@ -10,8 +10,8 @@ import (
 	"github.com/coxswain-sidecar/coxswain/client/api"
 )
 
-// The suites call methods by their names. These are the calls of the client that have a
-// method each: each calls its own, with what it was given.
+// The suites call methods by their names. These tests check that each typed call of the
+// client calls its method, with the params that it was given.
 
 func TestTypedCallsAboutAKeyAreTheirMethods(t *testing.T) {
 	t.Parallel()

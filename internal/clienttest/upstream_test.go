@@ -19,14 +19,14 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/redistest"
 )
 
-// site is a web server with a log of its own, by the clock that all live by.
+// site is a web server that logs its requests by the clock that all parts of the test share.
 type site struct {
 	host  string
 	clock *conformance.Clock
 
 	mu     sync.Mutex // guards what follows
 	log    []hit
-	refuse int // so many requests from now on get 429
+	refuse int // how many of the next requests get 429
 }
 
 type hit struct {
@@ -64,7 +64,7 @@ func (s *site) hits() []hit {
 	return s.log
 }
 
-// crawler fetches from sites as it is told.
+// crawler is a client that asks its sidecar, and fetches from sites, when a test calls it.
 type crawler struct {
 	t    *testing.T
 	c    *client.Client
@@ -81,7 +81,7 @@ func (c crawler) ask(host string, waitMS int64) api.RatelimitResult {
 	return r
 }
 
-// fetch asks for one page, and reports what came back.
+// fetch requests one page, and reports the response to the sidecar.
 func (c crawler) fetch(host string) api.RatelimitReportResult {
 	fail := func(err error) {
 		if err != nil {
@@ -106,8 +106,8 @@ func (c crawler) fetch(host string) api.RatelimitReportResult {
 }
 
 // A server answers 429 with Retry-After: 2 to one of three crawlers, each with a
-// sidecar of its own: its log shows that all three stop for that host until then,
-// and another host is crawled on.
+// sidecar of its own: the server's log shows that all three stop until then. They
+// continue with another host.
 func TestOneCrawlersRefusalStopsAllForThatHost(t *testing.T) {
 	t.Parallel()
 	t.Cleanup(http.DefaultClient.CloseIdleConnections)
@@ -137,7 +137,7 @@ func TestOneCrawlersRefusalStopsAllForThatHost(t *testing.T) {
 		require.Zero(t, c.fetch(quiet.host))
 	}
 
-	// They wait for the host, each until the server's time has come.
+	// All three wait for the host, until the time in Retry-After is over.
 	var wg sync.WaitGroup
 	for _, c := range crawlers {
 		wg.Go(func() {

@@ -17,10 +17,10 @@ const (
 	breakersID = "breakers"
 )
 
-// problems are the mistakes of a configuration, by the check that tells them.
+// problems are the mistakes of a configuration, by the check that reports them.
 type problems map[string]config.Problems
 
-// sortedByCheck gives each mistake to its check.
+// sortedByCheck groups mistakes by the check that reports them.
 func sortedByCheck(all config.Problems) problems {
 	p := problems{}
 	for _, x := range all {
@@ -36,7 +36,7 @@ func sortedByCheck(all config.Problems) problems {
 	return p
 }
 
-// tell is the problem of a check, nil if there is none.
+// tell returns the problem of a check, nil if there is none.
 func (p problems) tell(id string) error {
 	all := p[id]
 	if len(all) == 0 {
@@ -45,7 +45,8 @@ func (p problems) tell(id string) error {
 	return failure(id, all.Error(), "correct each at the place that it names; `sidecar config check FILE` shows them again")
 }
 
-// configuration reads everything as serve does. What is wrong with rules and policies alone leaves the rest to be used.
+// configuration reads the configuration as serve does. If only rules or policies have mistakes, the later checks still
+// use the rest of it.
 func (e *examination) configuration(context.Context) (string, error) {
 	src := e.o.Sources
 	src.Opened = func(path string, _ fs.FileInfo) { e.files = append(e.files, path) }
@@ -66,7 +67,7 @@ func (e *examination) configuration(context.Context) (string, error) {
 	return e.named(), e.problems.tell(configID)
 }
 
-// named is where the configuration is from.
+// named describes the source of the configuration.
 func (e *examination) named() string {
 	if len(e.files) == 0 {
 		return "no file; defaults, environment and flags"
@@ -81,7 +82,7 @@ func (e *examination) marks(context.Context) (string, error) {
 	for _, file := range e.files {
 		text, err := os.ReadFile(file)
 		if err != nil {
-			continue // which the check of the configuration tells
+			continue // the check of the configuration reports it
 		}
 		if p := config.Mark(text); p != nil {
 			p.Cause = file + " " + p.Cause
@@ -99,7 +100,8 @@ func (e *examination) breakers(context.Context) (string, error) {
 	return e.items(breakersID, "policy", func(c *config.Config) int { return len(c.Breakers.Items) })
 }
 
-// items tells of a list of the configuration, whose mistakes may be what keeps it from being read.
+// items reports on one list of the configuration. A mistake in the list may be the reason why the configuration could
+// not be read.
 func (e *examination) items(id, what string, number func(*config.Config) int) (string, error) {
 	err := e.problems.tell(id)
 	switch {
@@ -111,7 +113,7 @@ func (e *examination) items(id, what string, number func(*config.Config) int) (s
 	return "", err
 }
 
-// count is a number of things in words.
+// count returns a number with its noun, in the plural if needed, such as "2 policies".
 func count(n int, what string) string {
 	switch {
 	case n == 1:

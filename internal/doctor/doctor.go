@@ -1,11 +1,12 @@
-// Package doctor looks at everything that a sidecar stands on, and says of each thing whether it is as it should be, and
-// else the cause and the fix.
+// Package doctor checks everything that a sidecar depends on, and reports for each check whether it passed, or else the
+// cause and the fix.
 //
-// Its invariants: every look is bounded in time and changes nothing; what a check found wrong is a finding.Problem of the
-// package that serve itself hears it from, so that both say the same; a check whose ground is missing says so, and does not
-// guess. Each check has a section in docs/doctor.md by its id.
+// Its invariants: every check is bounded in time and changes nothing; a problem is a finding.Problem made by the package
+// from which serve gets the same problem, so that doctor and serve report it in the same words; a check whose
+// precondition fails is reported as unchecked and does not guess. Each check has a section in docs/doctor.md under its
+// id.
 //
-// It mends nothing.
+// It repairs nothing.
 package doctor
 
 import (
@@ -19,19 +20,19 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
 )
 
-// Options are what the process knows.
+// Options are the inputs of a run.
 type Options struct {
-	// Sources are what serve would read its configuration from.
+	// Sources are the sources from which serve would read its configuration.
 	Sources config.Sources
-	// Rules checks what only the nouns know of a configuration.
+	// Rules makes the checks of a configuration that only the nouns can make.
 	Rules config.Check
 	// Open connects to the Redis of a configuration as serve does.
 	Open func(*config.Config) (*lua.Runner, error)
-	// Lasting are the kinds of keys that have no TTL by intent; one that ends with a colon is the beginning of kinds.
+	// Lasting are the kinds of keys that have no TTL by intent; one that ends with a colon is a prefix of kinds.
 	Lasting []string
-	// Pre: no sidecar runs yet. What a start needs is looked at, and not what a running one has.
+	// Pre: no sidecar runs yet. The run checks what a start needs, not what a running sidecar has.
 	Pre bool
-	// Version is that of this binary.
+	// Version is the version of this binary.
 	Version string
 	// Timeout bounds each check.
 	Timeout time.Duration
@@ -39,7 +40,7 @@ type Options struct {
 	Podinfo string
 	// Now is the clock of this machine.
 	Now func() time.Time
-	// Proc and Group are where the kernel tells of this process and its container.
+	// Proc is the folder of procfs, and Group reads the limits and the usage of this container.
 	Proc  string
 	Group cgroup.Group
 }
@@ -49,11 +50,11 @@ const (
 	OK   = "ok"
 	Warn = "warn"
 	Fail = "fail"
-	// Unchecked: something else has to be mended first, which Cause names.
+	// Unchecked: the check could not be made, for the reason in Cause; often another check has to pass first.
 	Unchecked = "unchecked"
 )
 
-// Finding is how one check went.
+// Finding is the outcome of one check.
 type Finding struct {
 	ID    string `json:"id"`
 	State string `json:"state"`
@@ -63,7 +64,7 @@ type Finding struct {
 	Docs  string `json:"docs"`
 }
 
-// Report is what all checks found, in their order.
+// Report has the outcomes of all checks, in the order of the checks.
 type Report struct {
 	OK     bool      `json:"ok"` // no check failed
 	Failed int       `json:"failed"`
@@ -71,33 +72,33 @@ type Report struct {
 	Checks []Finding `json:"checks"`
 }
 
-// check is one thing to look at.
+// check is one check of a run.
 type check struct {
 	id string
-	// here tells whether there is such a thing to look at, once the configuration is read; nil = always.
+	// here reports, once the configuration is read, whether the check applies; nil = always.
 	here func(*examination) bool
-	// after is what has to be in order first; a warning is in order.
+	// after are the checks that must not have failed before this one is made; a warning is no failure.
 	after []string
-	// run says what it found, and as an error what is wrong: a finding.Problem, an unchecked, or errAbsent
-	// where there turns out to be no such thing.
+	// run returns what it found and, as an error, what is wrong: a finding.Problem, an unchecked, or errAbsent
+	// if the check turns out not to apply.
 	run func(*examination, context.Context) (found string, err error)
 }
 
-// errAbsent: there is no such thing here to look at.
+// errAbsent: the check does not apply here, and is left out of the report.
 var errAbsent = errors.New("not here")
 
-// unchecked is why a check could not be made, and the check that has to be in order first, if it is one.
+// unchecked is the reason why a check could not be made and, if another check has to pass first, its id.
 type unchecked struct{ why, by string }
 
 func (u unchecked) Error() string { return u.why }
 
-// stoppedBy: another check has to be in order first.
+// stoppedBy: the check with this id has to pass first.
 func stoppedBy(id string) unchecked { return unchecked{id + " has to be in order first", id} }
 
-// unknown: what the check looks at cannot be seen.
+// unknown: the data that the check needs cannot be read.
 func unknown(why string) unchecked { return unchecked{why: why} }
 
-// checks are all of them, in the order in which one mends them.
+// checks are all checks, in the order in which problems should be fixed.
 var checks = []check{
 	{configID, nil, nil, (*examination).configuration},
 	{config.MarkCheck, nil, nil, (*examination).marks},
@@ -143,7 +144,7 @@ func IDs() []string {
 	return ids
 }
 
-// Run makes all checks. Its time is bounded by theirs.
+// Run makes all checks. Its time is bounded by the sum of their timeouts.
 func Run(ctx context.Context, o Options) Report {
 	e := &examination{o: o, bad: map[string]string{}}
 	defer e.close()
@@ -168,16 +169,16 @@ func Run(ctx context.Context, o Options) Report {
 // examination is one run of all checks.
 type examination struct {
 	o   Options
-	bad map[string]string // the checks that failed, or were not made because of another, and the one that failed
+	bad map[string]string // by check that failed or could not be made: the check that is the root cause
 
 	config   *config.Config // nil if there is none that is valid
 	problems problems
-	files    []string // that were read, or should have been
+	files    []string // the files of the configuration, also those that could not be read
 	sidecarState
 	redisState
 }
 
-// make makes one check, unless what it stands on is not in order.
+// make makes one check, unless a check that has to pass first did not.
 func (e *examination) make(ctx context.Context, c check) (f Finding, absent bool) {
 	if c.here != nil && e.config != nil && !c.here(e) {
 		return f, true
@@ -223,7 +224,8 @@ func (e *examination) make(ctx context.Context, c check) (f Finding, absent bool
 	return f, false
 }
 
-// Docs is where an error of a start is explained; empty if it is none that a check finds.
+// Docs returns the link to the documentation of an error with which a start failed; empty if no check finds that
+// error.
 func Docs(err error) string {
 	var p *finding.Problem
 	var mistakes config.Problems
@@ -241,12 +243,12 @@ func Docs(err error) string {
 	return ""
 }
 
-// warning is a problem with which the sidecar works all the same.
+// warning is a problem despite which the sidecar works.
 func warning(id, cause, fix string) *finding.Problem {
 	return &finding.Problem{ID: id, Cause: cause, Fix: fix, Warns: true}
 }
 
-// failure is a problem with which it does not.
+// failure is a problem that keeps the sidecar from working.
 func failure(id, cause, fix string) *finding.Problem {
 	return &finding.Problem{ID: id, Cause: cause, Fix: fix}
 }

@@ -20,7 +20,7 @@ import (
 
 func TestMain(m *testing.M) { redistest.Main(m) }
 
-// options are those of a look before a start, in a folder of the test, whose files stand for the kernel's.
+// options are the options of a run before a start, with a folder of the test whose files stand in for the kernel's.
 func options(t *testing.T, url string, env ...string) doctor.Options {
 	t.Helper()
 	dir := t.TempDir()
@@ -38,7 +38,7 @@ func options(t *testing.T, url string, env ...string) doctor.Options {
 	}
 }
 
-// write puts a file below a folder.
+// write writes a file, and makes its folder.
 func write(t *testing.T, text string, path ...string) {
 	t.Helper()
 	file := filepath.Join(path...)
@@ -46,7 +46,7 @@ func write(t *testing.T, text string, path ...string) {
 	require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
 }
 
-// found is how a check of a run went; its id is empty if it was not made.
+// found returns the outcome of one check of a run; its id is empty if the check does not apply.
 func found(t *testing.T, o doctor.Options, id string) doctor.Finding {
 	t.Helper()
 	for _, f := range doctor.Run(t.Context(), o).Checks {

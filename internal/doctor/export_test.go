@@ -1,6 +1,6 @@
 package doctor
 
-// What tests judge without servers that are as they want them.
+// Functions that tests call directly, because no test server has such clocks or such a latency.
 var (
 	Clocks  = clocks
 	Latency = latency

@@ -12,7 +12,7 @@ import (
 
 const telemetryID = telemetry.Check
 
-// exporting looks whether the endpoints of OTEL_* variables take connections.
+// exporting checks whether the endpoints of OTEL_* variables accept connections.
 func (e *examination) exporting(ctx context.Context) (string, error) {
 	addrs, errs := telemetry.Endpoints(e.env)
 	if len(addrs) == 0 && len(errs) == 0 {
@@ -36,7 +36,7 @@ func (e *examination) exporting(ctx context.Context) (string, error) {
 	return found, nil
 }
 
-// env is a variable of the environment, empty if it is not set.
+// env returns the value of an environment variable, empty if it is not set.
 func (e *examination) env(name string) string {
 	value := ""
 	for _, pair := range e.o.Sources.Env {

@@ -19,13 +19,13 @@ const (
 	policyID = "pod-policy"
 )
 
-// inPod reports whether Kubernetes runs this container.
+// inPod reports whether this process runs in a pod.
 func (e *examination) inPod() bool { return e.env("KUBERNETES_SERVICE_HOST") != "" }
 
 const (
-	// tight is the part of a limit of memory from which on it is short.
+	// tight is the fraction of a memory limit above which the usage is a warning.
 	tight = 0.9
-	// often is the part of its periods in which a container that is short of CPU was throttled.
+	// often is the fraction of throttled CPU periods above which the container is short of CPU.
 	often = 0.25
 )
 
@@ -69,10 +69,10 @@ func (e *examination) cpu(context.Context) (string, error) {
 	return found, nil
 }
 
-// mount is where a file system is, and which.
+// mount is the mount point of a file system, and its type.
 type mount struct{ point, kind string }
 
-// mountOf finds the mount that a path is in, by the kernel's table.
+// mountOf finds the mount of a path in the kernel's table of mounts.
 func (e *examination) mountOf(path string) (mount, error) {
 	text, err := os.ReadFile(filepath.Join(e.o.Proc, "self", "mountinfo"))
 	if err != nil {
@@ -88,14 +88,14 @@ func (e *examination) mountOf(path string) (mount, error) {
 		}
 		point := unescaped(f[4])
 		inside := point == "/" || path == point || strings.HasPrefix(path, point+"/")
-		if inside && len(point) >= len(best.point) { // of several on one point the last is seen
+		if inside && len(point) >= len(best.point) { // of several mounts at one point the last hides the others
 			best = mount{point, kind[0]}
 		}
 	}
 	return best, nil
 }
 
-// unescaped is a path of the table, in which spaces and the like are written as \040.
+// unescaped decodes a path of the table, in which a space, for example, is written as \040.
 func unescaped(text string) string {
 	return strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`).Replace(text)
 }
@@ -123,13 +123,13 @@ func (e *examination) mounts(context.Context) (string, error) {
 	}
 }
 
-// The marks of the chart's policy.
+// The label that the chart's policy looks for, and the annotation that it adds.
 const (
 	labelInject = "coxswain.dev/inject"
 	injectedBy  = "coxswain.dev/injected-by"
 )
 
-// policy compares the pod's marks with what runs, where the downward API shows them.
+// policy compares the pod's labels and annotations with the running sidecar, if the downward API shows them.
 func (e *examination) policy(context.Context) (string, error) {
 	marks := e.podinfo("annotations")
 	by := marks[injectedBy]
@@ -146,7 +146,7 @@ func (e *examination) policy(context.Context) (string, error) {
 	}
 	for _, a := range []struct{ name, is, none string }{
 		{"coxswain.dev/log-level", e.config.Telemetry.LogLevel, ""},
-		{"coxswain.dev/readiness", e.config.Readiness.Mode, "none"}, // no probe, which is no mode of the sidecar
+		{"coxswain.dev/readiness", e.config.Readiness.Mode, "none"}, // none = the pod has no readiness probe; the sidecar has no such mode
 	} {
 		if said := marks[a.name]; said != "" && said != a.is && said != a.none {
 			return "", warning(policyID, fmt.Sprintf("the annotation %s is %s, and the sidecar has %s: it was changed after the pod was made", a.name, said, a.is),
@@ -159,7 +159,7 @@ func (e *examination) policy(context.Context) (string, error) {
 	return "injected by " + by, nil
 }
 
-// podinfo is a file of a downward API volume, nil if it is not there: lines of name="value".
+// podinfo reads a file of a downward API volume, which has lines of name="value"; nil if there is no such file.
 func (e *examination) podinfo(file string) map[string]string {
 	text, err := os.ReadFile(filepath.Join(e.o.Podinfo, file))
 	if err != nil {

@@ -9,13 +9,13 @@ import (
 	"github.com/coxswain-sidecar/coxswain/client/api"
 )
 
-// Look is how a report is written for people.
+// Look selects how a report is written for people.
 type Look struct {
-	// Signs are used in place of words, and colours with them.
+	// Signs writes a sign in place of a state's word; Colours colours either.
 	Signs, Colours bool
 }
 
-// columns is the width that a report keeps to.
+// columns is the width of a report.
 const columns = 100
 
 var (
@@ -24,7 +24,7 @@ var (
 	colours = map[string]string{OK: "\x1b[32m", Warn: "\x1b[33m", Fail: "\x1b[31m", Unchecked: "\x1b[2m"}
 )
 
-// Write writes a report for people, at most 100 columns wide. What is not printable of the texts is written out.
+// Write writes a report for people, at most 100 columns wide. Characters that are not printable are escaped.
 func (r Report) Write(to io.Writer, look Look) error {
 	var b strings.Builder
 	ids := len("not checked")
@@ -32,7 +32,7 @@ func (r Report) Write(to io.Writer, look Look) error {
 		ids = max(ids, len(f.ID))
 	}
 	var whys []string
-	waiting := map[string][]string{} // ids of checks that were not made, by why
+	waiting := map[string][]string{} // ids of checks that were not made, by the reason
 	for _, f := range r.Checks {
 		if f.State != Unchecked {
 			f.write(&b, look, ids)
@@ -72,7 +72,7 @@ func (f Finding) write(b *strings.Builder, look Look, ids int) {
 	}
 }
 
-// wrapped is text in lines of what is left of the columns; those after the first are indented.
+// wrapped breaks text into lines that fit into the columns right of indent; all but the first are indented.
 func wrapped(text string, indent int) string {
 	room := columns - indent
 	var lines []string
@@ -95,7 +95,7 @@ func wrapped(text string, indent int) string {
 	return strings.Join(lines, "\n"+strings.Repeat(" ", indent))
 }
 
-// sum is the last line.
+// sum returns the last line, which counts the states.
 func (r Report) sum() string {
 	n := map[string]int{}
 	for _, f := range r.Checks {

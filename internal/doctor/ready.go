@@ -8,9 +8,10 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/redis"
 )
 
-// What follows also makes the checks of readiness of a running sidecar, which has a store that is open.
+// The functions below are also the readiness checks of a running sidecar, whose store is already open.
 
-// Store says of a store what it is, and what is wrong with it or the way to it. Ping is how a ping of it ended.
+// Store describes a store, and returns as an error what is wrong with it or with the connection to it. Ping is the
+// error of a ping.
 func Store(s redis.Status, ping error) (found string, err error) {
 	var met *redis.Trouble
 	switch {
@@ -29,7 +30,7 @@ func Store(s redis.Status, ping error) (found string, err error) {
 	}
 }
 
-// Scripts says whether a store has all scripts.
+// Scripts checks whether a store has all scripts loaded.
 func Scripts(s redis.Status) (found string, err error) {
 	switch {
 	case s.ScriptsLoaded:
@@ -41,8 +42,8 @@ func Scripts(s redis.Status) (found string, err error) {
 	}
 }
 
-// Eviction only warns: a limit that is evicted admits too much, and yet a sidecar can do
-// nothing about it by not being ready. The policy is empty where it is not known.
+// Eviction only warns: a limit whose key was evicted admits too much, but a sidecar that is not ready would not change
+// that. An empty policy is an unknown one.
 func Eviction(policy string) (found string, err error) {
 	switch policy {
 	case "", "noeviction":

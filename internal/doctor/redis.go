@@ -42,16 +42,17 @@ const (
 	ttlID           = "redis-ttl"
 )
 
-// steps are the checks of the way to Redis, in the order in which a connection takes them: one that failed says that those
-// before it went well, and nothing of those after it.
+// steps are the checks of connecting to Redis, in the order in which a connection goes through them: if one failed,
+// those before it passed, and the outcome of those after it is unknown.
 var steps = []string{reachID, tlsID, loginID}
 
-// redisState is what one look at Redis found; it is taken once.
+// redisState is the state of Redis, which is read once for all checks.
 type redisState struct {
 	store  *lua.Runner
 	status redis.Status
 	survey redis.Survey
-	// troubles are those of the store and its nodes, by check; where is where each was found.
+	// troubles has the first trouble of the store and its nodes for each check; where has the addresses at which it
+	// was found.
 	troubles map[string]*redis.Trouble
 	where    map[string][]string
 	opened   error
@@ -59,11 +60,11 @@ type redisState struct {
 
 func (e *examination) close() {
 	if e.store != nil {
-		_ = e.store.Close() // nothing of it is used any more
+		_ = e.store.Close() // an error does not matter: the store is not used any more
 	}
 }
 
-// address is what redis.url says; the configuration was checked.
+// address returns the parsed redis.url, which was checked with the configuration.
 func (e *examination) address() redisurl.URL {
 	u, _ := redisurl.Parse(e.config.Redis.URL)
 	return u
@@ -75,7 +76,7 @@ func (e *examination) onSentinels() bool { return e.address().Topology == redisu
 
 func (e *examination) onCluster() bool { return e.address().Topology == redisurl.Cluster }
 
-// open connects as serve does, which also begins to probe.
+// open connects as serve does. This also starts the probes.
 func (e *examination) open() error {
 	if e.store == nil && e.opened == nil {
 		e.store, e.opened = e.o.Open(e.config)
@@ -83,7 +84,7 @@ func (e *examination) open() error {
 	return e.opened
 }
 
-// look waits for the first probe of each server, and asks what the probe does not.
+// look waits for the first probe of each server, and reads what the probe does not.
 func (e *examination) look(ctx context.Context) error {
 	if err := e.open(); err != nil || e.troubles != nil {
 		return err
@@ -113,13 +114,13 @@ func (e *examination) look(ctx context.Context) error {
 	return nil
 }
 
-// up are the servers that answer.
+// up returns the servers that answer.
 func (e *examination) up() []redis.NodeSurvey {
 	return slices.DeleteFunc(slices.Clone(e.survey.Nodes), func(n redis.NodeSurvey) bool { return !n.Up })
 }
 
-// begin makes the look, and ends a check that has nothing to look at: because of a trouble that is its own, or of one that
-// keeps every server away.
+// begin reads the state of Redis. It returns an error, with which the check ends, if there is a trouble of this check,
+// or if no server answers and the check needs one.
 func (e *examination) begin(ctx context.Context, id string) (found string, err error) {
 	if err := e.look(ctx); err != nil {
 		return "", err
@@ -133,7 +134,8 @@ func (e *examination) begin(ctx context.Context, id string) (found string, err e
 	return "", e.away(id)
 }
 
-// away is what is known of a check while no server answers.
+// away returns the error of a check while no server answers; nil if the check is a step before the one that failed, and
+// so has passed.
 func (e *examination) away(id string) error {
 	at := slices.Index(steps, id)
 	if e.status.Trouble == nil {
@@ -144,14 +146,14 @@ func (e *examination) away(id string) error {
 	}
 	first := e.status.Trouble.Check
 	failed := slices.Index(steps, first)
-	before := first == filesID || first == nameID || strings.HasPrefix(first, sentinelID) // it ends a connection before its first step
+	before := first == filesID || first == nameID || strings.HasPrefix(first, sentinelID) // these fail before a connection is opened
 	if at >= 0 && (failed > at || failed < 0 && !before) {
 		return nil
 	}
 	return stoppedBy(first)
 }
 
-// redisFiles reads the files of the connection, before they are needed.
+// redisFiles reads the files of passwords and certificates, before a connection needs them.
 func (e *examination) redisFiles(context.Context) (string, error) {
 	r := e.config.Redis
 	var named []string
@@ -199,7 +201,7 @@ func (e *examination) redisName(ctx context.Context) (string, error) {
 	switch {
 	case failed != nil:
 		p := redis.TroubleOf(failed).Problem()
-		p.ID, p.Warns = nameID, len(found) > 0 // one of several names does
+		p.ID, p.Warns = nameID, len(found) > 0 // one name that resolves is enough
 		return strings.Join(found, ", "), p
 	case len(found) == 0:
 		return "", errAbsent
@@ -221,7 +223,7 @@ func (e *examination) redisReach(ctx context.Context) (string, error) {
 	return Store(redis.Status{Topology: e.status.Topology, Address: e.status.Address, Up: true, RTT: e.rtt()}, nil)
 }
 
-// redisTLS tells which of the two kinds of connection the server takes, where the trouble is of that kind.
+// redisTLS finds out whether the server expects TLS or not, if the trouble is a mismatch of the two.
 func (e *examination) redisTLS(ctx context.Context) (string, error) {
 	u := e.address()
 	found, err := e.begin(ctx, tlsID)
@@ -280,7 +282,7 @@ func (e *examination) redisSentinelLogin(ctx context.Context) (string, error) {
 	return "", stoppedBy(reachID)
 }
 
-// redisSentinel compares what the sentinels say.
+// redisSentinel compares the replies of the sentinels.
 func (e *examination) redisSentinel(ctx context.Context) (string, error) {
 	if err := e.look(ctx); err != nil {
 		return "", err
@@ -335,7 +337,7 @@ func (e *examination) redisCluster(ctx context.Context) (string, error) {
 	return "all slots on " + count(len(e.survey.Nodes), "master"), nil
 }
 
-// oldest is the oldest version of Redis that is tested.
+// oldest is the oldest major version of Redis with which the sidecar is tested.
 const oldest = 7
 
 func (e *examination) redisVersion(ctx context.Context) (string, error) {
@@ -353,7 +355,7 @@ func (e *examination) redisVersion(ctx context.Context) (string, error) {
 	})
 }
 
-// info makes a check of what INFO says of each server that answers.
+// info makes a check from the reply to INFO of each server that answers.
 func (e *examination) info(ctx context.Context, id string, of func(redis.NodeSurvey) (string, error)) (string, error) {
 	if found, err := e.begin(ctx, id); err != nil {
 		return found, err
@@ -404,7 +406,7 @@ func (e *examination) redisACL(ctx context.Context) (string, error) {
 	return "the user may run all that is needed, on keys and channels of the prefix " + e.config.Redis.Prefix, nil
 }
 
-// without is what does not work without a command that no script needs.
+// without describes, for each command that no script needs, what does not work without it.
 var without = map[string]string{
 	"INFO":      "version, role, memory and eviction policy of Redis stay unknown",
 	"PUBLISH":   "pubsub.publish fails, and waiters learn of their turn by polling",
@@ -412,7 +414,7 @@ var without = map[string]string{
 	"WAIT":      "wait_replicas of lock.acquire fails",
 }
 
-// optional warns of commands that no script needs, where they were refused for that reason.
+// optional warns of commands that no script needs and that Redis refused for the given reason.
 func (e *examination) optional(reason, id string) error {
 	lost := map[string]bool{}
 	var fix string
@@ -432,7 +434,7 @@ func (e *examination) optional(reason, id string) error {
 
 func (e *examination) redisReplicas(ctx context.Context) (string, error) {
 	return e.info(ctx, replicasID, func(n redis.NodeSurvey) (string, error) {
-		connected, _ := strconv.Atoi(n.Info["connected_slaves"]) // absent of a replica
+		connected, _ := strconv.Atoi(n.Info["connected_slaves"]) // 0 if absent
 		return count(connected, "replica"), nil
 	})
 }
@@ -468,7 +470,8 @@ func (e *examination) redisDisk(ctx context.Context) (string, error) {
 	})
 }
 
-// maxSkew is the difference of clocks that is told. Servers decide by their own; this machine's is what people and logs see.
+// maxSkew is the difference of clocks above which redis-clock warns. Redis servers decide by their own clocks; people
+// and logs use the clock of this machine.
 const maxSkew = time.Second
 
 func (e *examination) redisClock(ctx context.Context) (string, error) {
@@ -478,7 +481,7 @@ func (e *examination) redisClock(ctx context.Context) (string, error) {
 	return clocks(slices.DeleteFunc(e.up(), func(n redis.NodeSurvey) bool { return !n.Clocked }))
 }
 
-// clocks judges the clocks of servers.
+// clocks compares the clocks of servers with each other and with that of this machine.
 func clocks(nodes []redis.NodeSurvey) (string, error) {
 	if len(nodes) == 0 {
 		return "", unknown("the user may not run TIME")
@@ -505,10 +508,10 @@ func clocks(nodes []redis.NodeSurvey) (string, error) {
 	return text, nil
 }
 
-// slow is the round trip that is told: a call takes one, and its target is 10 ms in all.
+// slow is the round trip above which redis-latency warns: a call takes one, and its target is 10 ms in all.
 const slow = 25 * time.Millisecond
 
-// rtt is the longest of the round trips to servers.
+// rtt returns the longest round trip to a server.
 func (e *examination) rtt() time.Duration {
 	var longest time.Duration
 	for _, n := range e.up() {
@@ -524,7 +527,7 @@ func (e *examination) redisLatency(ctx context.Context) (string, error) {
 	return latency(e.rtt())
 }
 
-// latency judges a round trip.
+// latency warns of a slow round trip.
 func latency(rtt time.Duration) (string, error) {
 	found := fmt.Sprintf("round trip %v, the shortest of several", rtt)
 	if rtt > slow {
@@ -535,8 +538,8 @@ func latency(rtt time.Duration) (string, error) {
 }
 
 const (
-	scanned = 20_000 // keys that are looked at, of all that Redis has
-	shown   = 3      // keys without a TTL that are named
+	scanned = 20_000 // the most keys that are looked at
+	shown   = 3      // the most keys without a TTL that are named
 )
 
 func (e *examination) redisTTL(ctx context.Context) (string, error) {

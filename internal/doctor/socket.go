@@ -30,10 +30,11 @@ const (
 	httpID    = port.Check
 )
 
-// answerTime bounds what a sidecar that lives answers at once.
+// answerTime bounds an exchange that a running peer completes at once: asking the sidecar, or connecting to an
+// exporter's endpoint.
 const answerTime = 2 * time.Second
 
-// sidecarState is what is known of the running sidecar; it is asked once.
+// sidecarState is what the running sidecar answered; it is asked once for all checks.
 type sidecarState struct {
 	asked       bool
 	unreachable *finding.Problem // nil = it answered
@@ -42,7 +43,7 @@ type sidecarState struct {
 	inForce     *config.Config // nil = this user may not ask for it
 }
 
-// ask connects to the sidecar, and asks for its version and its health.
+// ask connects to the sidecar, and asks for its version, its health and, if this user may, its configuration.
 func (e *examination) ask(ctx context.Context) *finding.Problem {
 	if e.asked {
 		return e.unreachable
@@ -58,7 +59,7 @@ func (e *examination) ask(ctx context.Context) *finding.Problem {
 			e.health, err = client.Call(ctx, c, api.HealthGet, api.Nothing{})
 		}
 		if snapshot, refused := client.Call(ctx, c, api.InspectSnapshot, api.Nothing{}); refused == nil {
-			if printed, unread := config.Printed(snapshot.Config); unread == nil { // of another version, it may have other keys
+			if printed, unread := config.Printed(snapshot.Config); unread == nil { // the configuration of another version may have unknown keys
 				e.inForce = printed
 			}
 		}
@@ -69,7 +70,7 @@ func (e *examination) ask(ctx context.Context) *finding.Problem {
 	return e.unreachable
 }
 
-// about is the problem of reaching the sidecar if it is that of this check.
+// about returns the problem of reaching the sidecar if it is a problem of the check with this id.
 func (e *examination) about(ctx context.Context, id string) error {
 	if p := e.ask(ctx); p != nil && p.ID == id {
 		return p
@@ -120,8 +121,8 @@ func (e *examination) file(ctx context.Context) (string, error) {
 	return path + ", " + described(info), e.asConfigured(info)
 }
 
-// asConfigured compares the socket's mode and owner with those of the configuration. Those who may connect by the one and not by
-// the other would be surprised.
+// asConfigured compares the socket's mode and owner with those of the configuration: if they differ, other users may
+// connect than the configuration allows.
 func (e *examination) asConfigured(info os.FileInfo) error {
 	s := e.config.Socket
 	mode, err := config.ParseMode(s.Mode)
@@ -146,7 +147,7 @@ func (e *examination) asConfigured(info os.FileInfo) error {
 		"restart the sidecar, which sets them; if it has another configuration, name that with --config or COXSWAIN_CONFIG")
 }
 
-// running reports whether a sidecar is to be there.
+// running reports whether a sidecar is expected to run.
 func (e *examination) running() bool { return !e.o.Pre }
 
 func (e *examination) sidecar(ctx context.Context) (string, error) {
@@ -169,8 +170,8 @@ func (e *examination) sidecar(ctx context.Context) (string, error) {
 	}
 }
 
-// asInForce compares the configuration with that of the running sidecar: where they differ, the other checks are of something
-// else than what runs. The health port is looked for where it is.
+// asInForce compares the configuration with that of the running sidecar: if they differ, the other checks are not about
+// the sidecar that runs. http.addr may differ, because the check of the health port uses the address in force.
 func (e *examination) asInForce() error {
 	if e.inForce == nil {
 		return nil
@@ -183,7 +184,7 @@ func (e *examination) asInForce() error {
 		"give doctor the same --config, flags and variables as serve; if the file was changed, restart the sidecar")
 }
 
-// notReady is what the sidecar's own checks say: its first failed one, with the fix where it knows one.
+// notReady lists the failed checks of the sidecar.
 func notReady(h api.HealthResult) *finding.Problem {
 	state := "it is not ready"
 	switch {

@@ -16,8 +16,8 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/rpc"
 )
 
-// Unreachable is why there is no connection to a sidecar's socket, from what its path looks like: the error alone does not
-// tell a missing group from a closed folder, or a dead sidecar's file from a wrong path.
+// Unreachable returns the problem for which there is no connection to a sidecar's socket. It inspects the path, because
+// the error alone does not distinguish a missing group from a closed folder, or a dead sidecar's file from a wrong path.
 func Unreachable(socket string, err error) *finding.Problem {
 	if len(socket) > config.MaxSocketPath {
 		return failure(fileID, fmt.Sprintf("the path has %d bytes; the operating system takes at most %d", len(socket), config.MaxSocketPath),
@@ -51,7 +51,7 @@ func Unreachable(socket string, err error) *finding.Problem {
 	}
 }
 
-// cause is what went wrong, without the path and the client's guess at a remedy.
+// cause returns the error without the path and the remedy that the client adds.
 func cause(err error) error {
 	var connect *client.ConnectError
 	if errors.As(err, &connect) {
@@ -69,7 +69,7 @@ func missing(socket string) *finding.Problem {
 	return failure(fileID, "there is no such file", hint)
 }
 
-// closedFolder finds the folder on the way to the socket that keeps us out.
+// closedFolder finds the folder on the path to the socket that this process may not pass through.
 func closedFolder(socket string) *finding.Problem {
 	unknown := func(err error) *finding.Problem {
 		return failure(folderID, err.Error(), "name the socket with --socket or "+config.EnvSocket)
@@ -105,7 +105,7 @@ func kindOf(info fs.FileInfo) string {
 	}
 }
 
-// described is mode and owner, as ls -n shows them.
+// described returns mode and owner in numbers.
 func described(info fs.FileInfo) string {
 	uid, gid := owner(info)
 	return fmt.Sprintf("mode %04o of uid %d, gid %d", info.Mode().Perm(), uid, gid)
@@ -119,7 +119,7 @@ func owner(info fs.FileInfo) (uid, gid uint32) {
 }
 
 func whoami() string {
-	groups, _ := os.Getgroups() // without them the answer is shorter, not wrong
+	groups, _ := os.Getgroups() // without them the text is shorter, not wrong
 	ids := make([]string, len(groups))
 	for i, g := range groups {
 		ids[i] = fmt.Sprint(g)
@@ -127,7 +127,7 @@ func whoami() string {
 	return fmt.Sprintf("uid %d, gid %d, groups [%s]", os.Geteuid(), os.Getegid(), strings.Join(ids, " "))
 }
 
-// admission is how a process comes to be let in by owner or group.
+// admission returns the fix that gives a process access by owner or group.
 func admission(info fs.FileInfo) string {
 	uid, gid := owner(info)
 	return fmt.Sprintf("run as uid %d or with group %d (in a pod: securityContext.supplementalGroups: [%d]), "+

@@ -8,12 +8,12 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/look"
 )
 
-// document makes the data of the page: values of the contract by their names on the wire, with all text printable.
+// document returns the data of the page: values of the contract by their names on the wire, with all text printable.
 func (p *Page) document(is look.Look, health api.HealthResult) any {
 	spans := p.rates.until(sampleOf(is.At, &is.State))
 	state := object(is.State)
 	for _, name := range []string{"config", "rules", "decisions", "calls", "scripts"} {
-		delete(state, name) // the configuration is answered by itself, and the others are sent with their rates
+		delete(state, name) // config.yaml has the configuration, and the others are sent with their rates
 	}
 	return printable(map[string]any{
 		"at_ms":  is.At.UnixMilli(),
@@ -29,12 +29,12 @@ func (p *Page) document(is look.Look, health api.HealthResult) any {
 	})
 }
 
-// table is rows of a table, with how many more there are and a note about them.
+// table returns the rows of a table, how many more rows there are, and a note about them.
 func table(rows []any, left int, note string) map[string]any {
 	return map[string]any{"rows": rows, "left": left, "note": note}
 }
 
-// calls are the methods by how often they are called now.
+// calls returns the methods, sorted by their calls per second now.
 func calls(is look.Look, over spans) map[string]any {
 	rate := make(map[string]float64, len(is.State.Calls))
 	for _, c := range is.State.Calls {
@@ -51,7 +51,7 @@ func calls(is look.Look, over spans) map[string]any {
 	return table(rows, left, "")
 }
 
-// rules are those that refuse most now, then those that allow most, with how that was in the last minutes.
+// rules returns the rules that refuse most now, then those that allow most, with their rates of the last minutes.
 func rules(is look.Look, over spans) map[string]any {
 	type moving struct {
 		look.Rule
@@ -80,7 +80,7 @@ func rules(is look.Look, over spans) map[string]any {
 	return table(rows, left+int(is.State.TruncatedRules), "")
 }
 
-// listed is a list with what there is to say about it.
+// listed returns a list as a table, with its note.
 func listed[E any](is look.Look, l look.List[E]) map[string]any {
 	some, left := firstOf(l.Rows)
 	rows := make([]any, len(some))
@@ -88,7 +88,7 @@ func listed[E any](is look.Look, l look.List[E]) map[string]any {
 		rows[i] = api.AsWire(some[i])
 	}
 	if l.Left > 0 {
-		left = 0 // the note tells how many more there are
+		left = 0 // the note has this number
 	}
 	return table(rows, left, l.Note(is.At))
 }
@@ -100,7 +100,7 @@ func firstOf[E any](all []E) (shown []E, left int) {
 
 func object(v any) map[string]any { m, _ := api.AsWire(v).(map[string]any); return m }
 
-// with is a value of the contract with more fields.
+// with returns a value of the contract with additional fields.
 func with(v any, more map[string]any) map[string]any {
 	m := object(v)
 	for name, x := range more {
@@ -109,7 +109,8 @@ func with(v any, more map[string]any) map[string]any {
 	return m
 }
 
-// printable escapes control characters, marks that change the direction of text, and invalid UTF-8 in names that users chose.
+// printable escapes control characters, marks that change the direction of text, and invalid UTF-8 in names that users
+// chose.
 func printable(v any) any {
 	switch v := v.(type) {
 	case string:

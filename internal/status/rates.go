@@ -20,7 +20,7 @@ type rates struct {
 	samples []sample   // the oldest first
 }
 
-// sample has the counters of the sidecar, which count from its start, at one moment.
+// sample has the values, at one moment, of counters that the sidecar counts from its start.
 type sample struct {
 	at      time.Time
 	calls   int64
@@ -28,7 +28,7 @@ type sample struct {
 	rules   map[string]counted
 }
 
-// counted is what a rule decided.
+// counted counts the decisions of a rule.
 type counted struct{ allowed, refused int64 }
 
 func sampleOf(at time.Time, state *api.InspectResult) sample {
@@ -43,7 +43,7 @@ func sampleOf(at time.Time, state *api.InspectResult) sample {
 	return s
 }
 
-// add keeps a sample, and drops the oldest beyond those that are kept.
+// add keeps a sample, and drops the oldest if there are too many.
 func (r *rates) add(s sample) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -54,7 +54,7 @@ func (r *rates) add(s sample) {
 	r.samples = append(r.samples, s)
 }
 
-// until returns the samples and one of now. It leaves out those that are too recent to make a rate with the one of now.
+// until returns the samples and the given one of now, without those that are too recent for a rate between them and now.
 func (r *rates) until(now sample) spans {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -65,7 +65,7 @@ func (r *rates) until(now sample) spans {
 	return append(append(make(spans, 0, old+1), r.samples[:old]...), now)
 }
 
-// spans are samples, between which rates are made. The last rate is that of now.
+// spans are samples; each pair of neighbours gives a rate, and the last pair gives the rate of now.
 type spans []sample
 
 // each calls f with the samples at both ends of each span, and its length in seconds.
@@ -75,19 +75,20 @@ func (s spans) each(f func(from, to *sample, seconds float64)) {
 	}
 }
 
-// ofCalls are all calls per second.
+// ofCalls returns the calls of all methods per second, for each span.
 func (s spans) ofCalls() (series []float64) {
 	s.each(func(from, to *sample, seconds float64) { series = append(series, float64(to.calls-from.calls)/seconds) })
 	return series
 }
 
-// ofMethod is how often a method is called per second now.
+// ofMethod returns the calls of a method per second in the last span.
 func (s spans) ofMethod(name string) (now float64) {
 	s[max(len(s)-2, 0):].each(func(from, to *sample, seconds float64) { now = float64(to.methods[name]-from.methods[name]) / seconds })
 	return now
 }
 
-// ofRule is what a rule decided per second. Before its first decision it has counted nothing, like a rule without one.
+// ofRule returns the decisions of a rule per second, for each span. A sample without the rule counts as 0 decisions: the
+// sidecar lists a rule only after its first decision.
 func (s spans) ofRule(name string) (allowed, refused []float64) {
 	s.each(func(from, to *sample, seconds float64) {
 		a, b := from.rules[name], to.rules[name]

@@ -1,9 +1,9 @@
-// Package status is the status page: a read-only page for browsers that shows what sidecar top shows, and more.
+// Package status serves the status page: a read-only page for browsers that shows what sidecar top shows, and more.
 //
-// Its invariants: however many browsers show the page, it reads the state of the sidecar at most once a second; while none does, it
-// takes only the samples for the rates of the last minutes. Nothing can be changed through it. It answers only requests for a
-// loopback address: a request of another site whose name resolves to 127.0.0.1 is refused by its Host header. No text of users is
-// HTML.
+// Its invariants: however many browsers show the page, it reads the state of the sidecar for them at most once a second;
+// while none does, it takes only the samples for the rates of the last minutes. Nothing can be changed through it. It
+// answers only requests whose Host header is localhost or a loopback address, so that another site whose name resolves
+// to 127.0.0.1 cannot read it. No text of users is HTML.
 package status
 
 import (
@@ -23,40 +23,40 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/port"
 )
 
-// Port is where the page's port is set.
+// Port names the key, the flag and the variable that set the page's address.
 var Port = port.Setting{Path: "http.status_addr", Flag: "--status", Variable: "COXSWAIN_HTTP_STATUS_ADDR", Example: "127.0.0.1:8087"}
 
 //go:embed page.html
 var page string
 
 const (
-	// fresh is how long a look answers all requests.
+	// fresh is how long a look is used to answer requests.
 	fresh = time.Second
 	// lookTime bounds one look.
 	lookTime = 5 * time.Second
 	// firstPages bounds the pages of each list that the first look takes.
 	firstPages = 5
-	// maxShown bounds the rows of each table: a browser draws them all.
+	// maxShown bounds the rows of each table, since a browser draws all of them.
 	maxShown = 300
 )
 
-// Page answers for one sidecar.
+// Page serves the status page of one sidecar.
 type Page struct {
 	ask     look.Ask
 	rates   rates
 	stop    context.CancelFunc
 	sampled chan struct{} // closed when sampling has ended
 
-	turn   chan struct{} // has one place: who fills it looks, and has what follows
+	turn   chan struct{} // a mutex with a cancellable wait (capacity 1); it guards the fields below
 	looker *look.Looker
 	taken  time.Time
 	body   []byte
 	config string
-	failed time.Time // when the last look that failed ended
+	failed time.Time // when the last failed look ended, with the error why
 	why    error
 }
 
-// New makes the page of a sidecar, and takes samples of it until Stop.
+// New returns the page of a sidecar, and takes samples of the sidecar until Stop.
 func New(ask look.Ask) *Page {
 	ctx, stop := context.WithCancel(context.Background())
 	p := &Page{ask: ask, looker: look.New(ask), stop: stop, sampled: make(chan struct{}), turn: make(chan struct{}, 1)}
@@ -70,7 +70,7 @@ func (p *Page) Stop() {
 	<-p.sampled
 }
 
-// sample takes samples for rates, also while no browser shows the page, since a new viewer wants to see the last minutes.
+// sample takes samples for rates, also while no browser shows the page, so that a new viewer sees the last minutes.
 func (p *Page) sample(ctx context.Context) {
 	defer close(p.sampled)
 	again := time.NewTicker(step)
@@ -121,8 +121,8 @@ func guarded(next http.Handler) http.Handler {
 	})
 }
 
-// local reports whether a Host header names localhost or a loopback address. Any port is allowed, since kubectl port-forward may use
-// another one.
+// local reports whether a Host header names localhost or a loopback address. Any port is allowed, since kubectl
+// port-forward may use another one.
 func local(hostport string) bool {
 	host := hostport
 	if h, _, err := net.SplitHostPort(hostport); err == nil {
@@ -133,7 +133,8 @@ func local(hostport string) bool {
 	return strings.EqualFold(host, "localhost") || ip != nil && ip.IsLoopback()
 }
 
-// contentPolicy allows the page's own script and style, by their hashes, and requests to its own origin, and nothing else.
+// contentPolicy allows the page's own script and style, by their hashes, requests to its own origin, and images in data:
+// URLs (the icon), and nothing else.
 func contentPolicy(page string) string {
 	return strings.Join([]string{
 		"default-src 'none'", "script-src " + hashOf(page, "script"), "style-src " + hashOf(page, "style"), "connect-src 'self'", "img-src data:",
@@ -141,7 +142,7 @@ func contentPolicy(page string) string {
 	}, "; ")
 }
 
-// hashOf is the source expression of the one element of a page with that name.
+// hashOf returns the source expression, of the content policy, for the first element of a page with that name.
 func hashOf(page, element string) string {
 	_, after, _ := strings.Cut(page, "<"+element+">")
 	text, _, _ := strings.Cut(after, "</"+element+">")
@@ -149,8 +150,8 @@ func hashOf(page, element string) string {
 	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 }
 
-// look looks once. The first look reads several pages, so that the first viewer sees complete lists unless these are long; later
-// looks read one page each.
+// look looks once. Until a look has succeeded it reads several pages of each list, so that the first viewer sees
+// complete lists unless these are long; later looks read one page each.
 func (p *Page) look(ctx context.Context) (look.Look, error) {
 	if p.body == nil {
 		return p.looker.Whole(ctx, firstPages)
@@ -167,7 +168,7 @@ func (p *Page) status(w http.ResponseWriter, r *http.Request) {
 	write(w, "application/json", body)
 }
 
-// configuration answers the configuration by itself, since it is long and seldom read.
+// configuration serves the configuration separately, since it is long and seldom read.
 func (p *Page) configuration(w http.ResponseWriter, r *http.Request) {
 	_, config, err := p.current(r.Context())
 	if err != nil {
@@ -179,10 +180,11 @@ func (p *Page) configuration(w http.ResponseWriter, r *http.Request) {
 
 func write(w http.ResponseWriter, kind string, body []byte) {
 	w.Header().Set("Content-Type", kind)
-	_, _ = w.Write(body) // the peer went away; there is nobody to tell
+	_, _ = w.Write(body) // an error means that the peer is gone
 }
 
-// current returns the last look if it is fresh, else a new one. A viewer who leaves stops waiting.
+// current returns the last look if it is fresh, else a new one. It stops waiting for its turn when the viewer's request
+// ends.
 func (p *Page) current(viewer context.Context) (body []byte, config string, err error) {
 	came := time.Now()
 	select {
@@ -193,7 +195,7 @@ func (p *Page) current(viewer context.Context) (body []byte, config string, err 
 	}
 	switch {
 	case p.body != nil && time.Since(p.taken) < fresh:
-	case p.failed.After(came): // who waited meanwhile is told the same
+	case p.failed.After(came): // that look ended while this request waited: it gets the same error and does not look again
 		return nil, "", p.why
 	default:
 		if err := p.renew(); err != nil {
@@ -204,8 +206,8 @@ func (p *Page) current(viewer context.Context) (body []byte, config string, err 
 	return p.body, p.config, nil
 }
 
-// renew looks. It has a time limit of its own and not the context of a request, so that a viewer who leaves does not end a look
-// that others wait for.
+// renew looks. It has a time limit of its own instead of the context of a request, so that the end of one request does
+// not end a look that others wait for.
 func (p *Page) renew() error {
 	ctx, cancel := context.WithTimeout(context.Background(), lookTime)
 	defer cancel()

@@ -24,14 +24,14 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// fake is a sidecar that counts what it is asked.
+// fake is a sidecar that counts its calls.
 type fake struct {
 	mu    sync.Mutex // guards what follows
 	state api.InspectResult
 	locks []api.LockEntry
 	asked map[string]int
 	err   error         // of inspect.snapshot
-	slow  time.Duration // what every answer but that of health.get takes
+	slow  time.Duration // how long every call except health.get takes
 	pages int           // of locks
 }
 
@@ -76,7 +76,7 @@ func (f *fake) count(method string) int {
 	return f.asked[method]
 }
 
-// get asks the page as a browser on this machine does.
+// get makes a request to the page as a browser on this machine does.
 func get(p *status.Page, path string) *httptest.ResponseRecorder {
 	return request(p, http.MethodGet, path, "127.0.0.1:8087")
 }
@@ -89,7 +89,7 @@ func request(p *status.Page, method, path, host string) *httptest.ResponseRecord
 	return w
 }
 
-// document is what the page is given now.
+// document returns the present data of the page.
 func document(t *testing.T, p *status.Page) (d struct {
 	Rate  []float64
 	Rules struct {
@@ -156,7 +156,7 @@ func TestOnlyThisMachineIsAnswered(t *testing.T) {
 	}
 }
 
-// A browser runs and applies what was written here, and nothing that was put in.
+// The content policy allows only the page's own script and style, and the page makes no HTML of data.
 func TestTheContentPolicyAllowsThePageAlone(t *testing.T) {
 	t.Parallel()
 	p := status.New((&fake{}).ask)
@@ -305,7 +305,7 @@ func TestAnErrorIsNotKept(t *testing.T) {
 	require.Equal(t, http.StatusOK, get(p, "/status.json").Code)
 }
 
-// Who waits while it is found out that there is no answer is told that, and does not ask once more.
+// Requests that wait for a look that fails get its error, and do not look again.
 func TestAllViewersShareAnError(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -322,7 +322,7 @@ func TestAllViewersShareAnError(t *testing.T) {
 	})
 }
 
-// With a slow Redis the pages of a first look take more than the time of a look. What was found by then is shown.
+// With a slow Redis the first look takes longer than a look may. The page shows the pages that were read in time.
 func TestASlowFirstLookIsShownAsFarAsItCame(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -18,14 +18,15 @@ type browser struct {
 	ctx context.Context
 }
 
-// open starts Chromium, as small as it can be, and ends it with the test. An exception that nobody caught fails the test.
+// open starts Chromium with as few resources as possible, and ends it with the test. An exception that the page does not
+// catch fails the test.
 func open(t testing.TB, more ...chromedp.ExecAllocatorOption) browser {
 	t.Helper()
 	path, err := exec.LookPath("chromium")
 	require.NoError(t, err, "install it: hack/need.sh chromium=chromium")
 	o := append(chromedp.DefaultExecAllocatorOptions[:len(chromedp.DefaultExecAllocatorOptions):len(chromedp.DefaultExecAllocatorOptions)],
 		chromedp.ExecPath(path),
-		chromedp.NoSandbox, // root has none
+		chromedp.NoSandbox, // Chromium has no sandbox for root
 		chromedp.DisableGPU,
 		chromedp.Flag("renderer-process-limit", "1"),
 		chromedp.Flag("js-flags", "--max-old-space-size=256"),
@@ -40,7 +41,7 @@ func open(t testing.TB, more ...chromedp.ExecAllocatorOption) browser {
 // tab opens another tab of the same browser.
 func (b browser) tab(t testing.TB) browser { t.Helper(); return newTab(b.ctx, t) }
 
-// faults keeps what a page must not do: throw, and try what its content policy forbids.
+// faults is a script that records exceptions, and violations of the content policy, in window.faults.
 const faults = `window.faults = [];
 addEventListener("error", e => faults.push("threw: " + e.message));
 addEventListener("unhandledrejection", e => faults.push("rejected: " + e.reason));
@@ -56,7 +57,7 @@ func newTab(of context.Context, t testing.TB) browser {
 	return b
 }
 
-// command is a command of the protocol whose result nobody needs.
+// command runs a command of the DevTools protocol and drops its result.
 func command[P, R any](c cdp.Command[P, R], params P) chromedp.Action[chromedp.Void] {
 	return chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
 		_, err := cdp.Call(ctx, target, c, params)
@@ -69,7 +70,7 @@ func (b browser) do(t testing.TB, steps ...chromedp.Action[chromedp.Void]) {
 	require.NoError(t, chromedp.Do(b.ctx, steps...))
 }
 
-// eval is the value of an expression.
+// eval returns the value of an expression.
 func eval[T any](t testing.TB, b browser, expression string) (value T) {
 	t.Helper()
 	value, err := chromedp.Run(b.ctx, chromedp.Evaluate[T](expression))
@@ -85,7 +86,7 @@ func (b browser) becomes(t testing.TB, expression string) {
 		if time.Now().After(end) {
 			require.Fail(t, "it does not become true", "%s\n%s", expression, eval[string](t, b, "document.body.innerText"))
 		}
-		time.Sleep(20 * time.Millisecond) // from one look to the next
+		time.Sleep(20 * time.Millisecond) // between two evaluations
 	}
 }
 
@@ -95,20 +96,20 @@ func (b browser) says(t testing.TB, section, text string) {
 	b.becomes(t, "document.getElementById("+quoted(section)+").innerText.includes("+quoted(text)+")")
 }
 
-// shows opens an address and waits until the page has been given values.
+// shows opens an address and waits until the page shows data.
 func (b browser) shows(t testing.TB, address string) {
 	t.Helper()
 	b.do(t, chromedp.Navigate(address))
 	b.becomes(t, `document.querySelector("#health li") !== null`)
 }
 
-// size makes the window so large.
+// size sets the size of the window.
 func (b browser) size(t testing.TB, width, height int64) {
 	t.Helper()
 	b.do(t, chromedp.EmulateViewport(width, height))
 }
 
-// scheme makes the device light or dark.
+// scheme sets prefers-color-scheme to light or dark.
 func (b browser) scheme(t testing.TB, scheme string) {
 	t.Helper()
 	b.do(t, command(emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{

@@ -15,7 +15,7 @@ import (
 	"github.com/coxswain-sidecar/coxswain/client"
 )
 
-// rulesOfFleet are those of a fleet that crawls shops and news.
+// rulesOfFleet are the rules of a fleet that crawls shops and news.
 const rulesOfFleet = `rules:
   items:
     - {name: per-site, algorithm: token_bucket, limits: [{limit: 8, period_ms: 1000, burst: 16}]}
@@ -26,8 +26,8 @@ const rulesOfFleet = `rules:
     - {name: screenshots, algorithm: leaky_bucket, limits: [{limit: 2, period_ms: 1000}]}
 `
 
-// fleet starts three pods of a busy fleet of crawlers, which goes on until the test ends, and returns one of them when they were busy
-// for a while. In the middle of it Redis stands still for a moment.
+// fleet starts three pods of a busy fleet of crawlers, which run until the test ends. It returns one of them after they
+// were busy for a while; in the middle of that time it stops Redis for some moments.
 func fleet(t testing.TB, busy time.Duration) *pod {
 	t.Helper()
 	url, server := redis(t)
@@ -44,7 +44,7 @@ func fleet(t testing.TB, busy time.Duration) *pod {
 			go l.drive(ctx, c)
 		}
 	}
-	time.Sleep(busy / 2) // what is to be shown takes its time
+	time.Sleep(busy / 2) // until the page has data of some minutes
 	for _, d := range []time.Duration{150 * time.Millisecond, 400 * time.Millisecond, 3500 * time.Millisecond} {
 		freeze(t, server.Process, d)
 		time.Sleep(busy / 20)
@@ -53,12 +53,12 @@ func fleet(t testing.TB, busy time.Duration) *pod {
 	return pods[0]
 }
 
-// load is calls of one rule, so many a second, more and fewer in waves.
+// load is a rate of calls of one rule, which rises and falls in waves.
 type load struct {
 	rule      string
 	keys      []string
 	perSecond float64
-	wave      time.Duration // 0 = none
+	wave      time.Duration // the period of the waves; 0 = a constant rate
 }
 
 var loads = []load{
@@ -69,7 +69,7 @@ var loads = []load{
 	{"robots-txt", []string{"shop.example", "news.example"}, 1.5, 0},
 }
 
-// drive calls until ctx ends. What the calls come to is for the page to show.
+// drive makes calls until ctx ends. It ignores their outcomes, which the page shows.
 func (l load) drive(ctx context.Context, c *client.Client) {
 	begun := time.Now()
 	for {
@@ -87,7 +87,7 @@ func (l load) drive(ctx context.Context, c *client.Client) {
 	}
 }
 
-// things makes what Redis keeps.
+// things makes the locks, pools, queues and other objects that the page lists.
 func things(t testing.TB, pods []*pod) {
 	t.Helper()
 	workers := make([]*client.Client, len(pods))
@@ -141,7 +141,7 @@ func things(t testing.TB, pods []*pod) {
 		call(t, workers[2], "queue.dequeue", map[string]any{"queue": "frontier:news.example", "lease_ms": 600_000})
 	}
 	streams(t, workers[0])
-	// An id that two different calls have is a conflict, and stands among the errors.
+	// A request id that two different calls use is a conflict, which the page lists among the errors.
 	call(t, workers[0], "lock.acquire", map[string]any{"name": "deploy", "ttl_ms": 60_000, "bind": "ttl", "_request_id": "deploy-42"})
 	require.Error(t, workers[0].CallRaw(t.Context(), "lock.acquire", map[string]any{"name": "deploy", "ttl_ms": 90_000, "bind": "ttl", "_request_id": "deploy-42"}, nil))
 }
@@ -167,10 +167,10 @@ func streams(t testing.TB, c *client.Client) {
 	}
 }
 
-// freeze stops Redis for a while, so that scripts, calls and probes of that time are slow.
+// freeze stops Redis for a while, so that the scripts, calls and probes of that time are slow.
 func freeze(t testing.TB, server *os.Process, d time.Duration) {
 	t.Helper()
 	require.NoError(t, server.Signal(syscall.SIGSTOP))
-	time.Sleep(d) // this is what is to be shown
+	time.Sleep(d) // how long Redis is stopped
 	require.NoError(t, server.Signal(syscall.SIGCONT))
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// quoted is a text as JavaScript has it.
+// quoted returns a text as a JavaScript literal.
 func quoted(s string) string { b, _ := json.Marshal(s); return string(b) }
 
 const oneRule = "rules:\n  items:\n    - {name: per-site, algorithm: token_bucket, limits: [{limit: 2, period_ms: 3600000}]}\n"
@@ -72,7 +72,7 @@ func TestTheConfigurationIsShownWithoutSecrets(t *testing.T) {
 	b.says(t, "configuration", "name: per-site")
 }
 
-// hostile are names that would break out of markup, of a line, or of the page.
+// hostile are names that, unless they are escaped, break out of markup, of a line, or of the page.
 var hostile = []string{
 	`<img src=x onerror="document.title='hacked'">`, `"><script>document.title='hacked'</script>`, "javascript:document.title='hacked'",
 	"a\x1b[2J\x07\nb\x00c", "evil\u202egnp.exe", "\u2067\u05e9\u05dc\u05d5\u05dd\u2069", "zalgo" + strings.Repeat("\u0301", 40), strings.Repeat("long-", 100),
@@ -103,7 +103,7 @@ func TestHostileNamesAreTextAndKeepTheLayout(t *testing.T) {
 	require.Zero(t, eval[int](t, b, `document.querySelectorAll("main img, main b[onclick], main script, main a").length`))
 	require.NotContains(t, eval[string](t, b, "document.title"), "hacked")
 	require.False(t, eval[bool](t, b, `/[\u0000-\u0009\u000b-\u001f\u202a-\u202e\u2066-\u2069]/.test(document.querySelector("main").textContent)`))
-	// The sidecar takes no name of 10 kB; the page would bear one.
+	// The sidecar refuses names of 10 kB, so such a name is put into the page's data here.
 	eval[any](t, b, `document.getElementById("pause").click(), 0`)
 	b.becomes(t, "!asking")
 	eval[any](t, b, `shown.lists.locks.rows[0].name = "w".repeat(10000), shown.health.checks[0].detail = "w".repeat(10000), render(shown), 0`)
@@ -116,14 +116,14 @@ func TestHostileNamesAreTextAndKeepTheLayout(t *testing.T) {
 
 func quotedNumber(n int) string { b, _ := json.Marshal(n); return string(b) }
 
-// wide are the elements that stand out of the page at its right.
+// wide returns the elements that extend beyond the right edge of the window.
 func wide(t *testing.T, b browser) []string {
 	t.Helper()
 	return eval[[]string](t, b, `document.documentElement.scrollWidth <= innerWidth ? [] : ["the page scrolls", ...[...document.querySelectorAll("body *")]
 		.filter(e => e.getBoundingClientRect().right > innerWidth + 1 && !e.closest("nav ul, .skip, caption, thead")).map(e => e.tagName + "." + e.className + " " + e.textContent.slice(0, 40))]`)
 }
 
-// A phone shows all sections below each other, none of them cut off, and each value with its heading.
+// On a phone all sections are below each other, none is cut off, and each value has its heading.
 func TestItFitsAPhone(t *testing.T) {
 	p, b := alone(t)
 	c := p.client(t, "spider", "worker-1")
@@ -135,7 +135,7 @@ func TestItFitsAPhone(t *testing.T) {
 	require.True(t, eval[bool](t, b, `[...document.querySelectorAll("main > section")].every(s => s.getBoundingClientRect().width > 320)`))
 }
 
-// contrasts has the texts whose contrast to what is behind them is less than WCAG AA asks for.
+// contrasts returns the texts whose contrast to their background is less than WCAG AA demands.
 const contrasts = `(() => {
 	const channel = c => (c /= 255) <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4;
 	const light = ([r, g, b]) => 0.2126 * channel(r) + 0.7152 * channel(g) + 0.0722 * channel(b);
@@ -195,14 +195,14 @@ func TestItIsReadWithoutAMouseAndWithoutEyes(t *testing.T) {
 	require.Equal(t, "en", eval[string](t, b, "document.documentElement.lang"))
 }
 
-// Another site whose name resolves to 127.0.0.1 gets nothing to read.
+// A site whose name resolves to 127.0.0.1 cannot read the page.
 func TestAnotherHostIsRefused(t *testing.T) {
 	url, _ := redis(t)
 	p := newPod(t, url, "crawler-1", oneRule)
 	for _, host := range []string{"evil.example", "evil.example:" + p.port, "127.0.0.1.evil.example", "10.1.2.3", ""} {
 		for _, path := range []string{"", "status.json", "config.yaml", "nothing"} {
 			status, body := get(t, p.page()+path, host)
-			if host == "" { // the client puts the address there, which is right
+			if host == "" { // the client sends the address as Host, which is allowed
 				require.NotEqual(t, http.StatusMisdirectedRequest, status)
 				continue
 			}
@@ -241,7 +241,7 @@ func TestNobodyIsAskedWhileThePageIsHiddenOrPaused(t *testing.T) {
 		eval[any](t, b, stop)
 		b.becomes(t, "!asking")
 		before, seen := eval[int](t, b, asked), eval[int](t, other, asked)
-		other.becomes(t, asked+" >= "+quotedNumber(seen+3)) // time goes by as the other tab asks
+		other.becomes(t, asked+" >= "+quotedNumber(seen+3)) // the requests of the other tab show that time has passed
 		require.Equal(t, before, eval[int](t, b, asked))
 		eval[any](t, b, goOn)
 		b.becomes(t, asked+" > "+quotedNumber(before))

@@ -14,7 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// smaller is a picture with the 256 colours that it has most of, which is a third of its size: the rest are edges of letters.
+// smaller reduces a picture to its 256 most frequent colours, which makes it a third of its size; the other colours
+// occur only at the edges of letters.
 func smaller(t testing.TB, picture []byte) []byte {
 	t.Helper()
 	full, err := png.Decode(bytes.NewReader(picture))

@@ -13,7 +13,8 @@ import (
 // maxPicture bounds a picture of the documentation, in bytes.
 const maxPicture = 200_000
 
-// TestPictures takes the pictures of the documentation of a busy fleet, into the folder PICTURES, after it was busy for BUSY.
+// TestPictures takes the pictures of the documentation from a fleet that was busy for BUSY, and writes them into the
+// folder PICTURES.
 func TestPictures(t *testing.T) {
 	dir := os.Getenv("PICTURES")
 	if dir == "" {

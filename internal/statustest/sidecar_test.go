@@ -1,5 +1,5 @@
-// Package statustest looks at the status page in Chromium, as people do: what it shows of real sidecars on a real Redis, how it looks
-// in the dark and on a phone, and what hostile names do to it.
+// Package statustest tests the status page in Chromium: what it shows of real sidecars on a real Redis, its dark scheme
+// and its layout on a phone, and that hostile names do not break it.
 package statustest_test
 
 import (
@@ -21,7 +21,7 @@ import (
 	"github.com/coxswain-sidecar/coxswain/client"
 )
 
-// limit ends what hangs, long after anything here takes.
+// limit ends a test that hangs; it is far longer than any step takes.
 const limit = 2 * time.Minute
 
 // binary is the sidecar that the make target built.
@@ -59,7 +59,8 @@ func end(c *exec.Cmd) {
 	_ = c.Wait()
 }
 
-// until reads lines to one with a text, and goes on reading behind it, so that nobody blocks who writes.
+// until reads lines up to one with a text. It continues to read in the background, so that the process does not block
+// when it writes.
 func until(t testing.TB, lines *bufio.Scanner, text string) {
 	t.Helper()
 	var all strings.Builder
@@ -67,7 +68,7 @@ func until(t testing.TB, lines *bufio.Scanner, text string) {
 		all.WriteString(lines.Text() + "\n")
 		if strings.Contains(lines.Text(), text) {
 			go func() {
-				for lines.Scan() { // it only empties the pipe
+				for lines.Scan() { // empty the pipe
 				}
 			}()
 			return
@@ -76,7 +77,7 @@ func until(t testing.TB, lines *bufio.Scanner, text string) {
 	require.Fail(t, "the process ended", "without %q:\n%s", text, all.String())
 }
 
-// freePort is one that nobody listened on a moment ago.
+// freePort returns a port on which nothing listened a moment ago.
 func freePort(t testing.TB) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -87,7 +88,7 @@ func freePort(t testing.TB) string {
 	return port
 }
 
-// redis is a server of the test's own.
+// redis starts a Redis server for the test.
 func redis(t testing.TB) (url string, server *exec.Cmd) {
 	t.Helper()
 	port := freePort(t)
@@ -103,13 +104,13 @@ type pod struct {
 	restart      func()
 }
 
-// page is the address of its status page.
+// page returns the address of the status page.
 func (p *pod) page() string { return "http://127.0.0.1:" + p.port + "/" }
 
 // newPod starts a sidecar with a configuration, and waits until it is ready.
 func newPod(t testing.TB, redisURL, name, config string) *pod {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "cox-") //nolint:usetesting // t.TempDir has the test's name in it, which is too long for a socket
+	dir, err := os.MkdirTemp("", "cox-") //nolint:usetesting // t.TempDir has the test's name in its path, which makes it too long for a socket
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "coxswain.yaml"), []byte(config), 0o600))
@@ -125,7 +126,7 @@ func newPod(t testing.TB, redisURL, name, config string) *pod {
 	return p
 }
 
-// client connects as a program of its pod.
+// client connects as a program of the pod.
 func (p *pod) client(t testing.TB, name, instance string) *client.Client {
 	t.Helper()
 	c, err := client.Dial(t.Context(), client.Options{Socket: p.socket, Client: name, Instance: instance})
@@ -144,7 +145,7 @@ func call(t testing.TB, c *client.Client, method string, params map[string]any) 
 	return result
 }
 
-// get asks as curl does, with a Host header.
+// get makes a request with a Host header, without a browser.
 func get(t testing.TB, url, host string) (status int, body string) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// screen is what a program writes to its terminal.
+// screen collects what a program writes to its terminal.
 type screen struct {
 	mu sync.Mutex // guards b
 	b  strings.Builder
@@ -25,7 +25,7 @@ func (s *screen) Write(p []byte) (int, error) {
 	return s.b.Write(p)
 }
 
-// frame is what sidecar top drew last as a whole; empty = nothing yet.
+// frame returns the last complete frame that sidecar top drew; empty = none yet.
 func (s *screen) frame() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -41,7 +41,7 @@ func cutLast(s, sep string) (before, after string, found bool) {
 	return s, "", false
 }
 
-// top runs sidecar top on a terminal of 118 columns and 16 lines, and returns what it shows of a view once it has looked some times.
+// top runs sidecar top on a terminal of 118 columns and 16 lines, and returns a frame of a view after several looks.
 func top(t testing.TB, p *pod, view string) string {
 	t.Helper()
 	command := "stty cols 118 rows 16; exec " + binary(t) + " top --view " + view + " --interval 1s --socket " + p.socket
@@ -53,7 +53,7 @@ func top(t testing.TB, p *pod, view string) string {
 	require.NoError(t, c.Start())
 	t.Cleanup(func() { end(c) })
 	frames := map[string]bool{}
-	for len(frames) < 5 { // the first one has no rates of now
+	for len(frames) < 5 { // the rates of the first look are since the start of the sidecar
 		frames[s.frame()] = true
 		time.Sleep(100 * time.Millisecond)
 	}
@@ -64,7 +64,7 @@ func top(t testing.TB, p *pod, view string) string {
 	return frame
 }
 
-// asPage is a terminal as a page.
+// asPage returns a frame as an HTML page, in a data URL.
 func asPage(frame string) string {
 	return "data:text/html;charset=utf-8," + url.PathEscape(`<!DOCTYPE html><style>
 body { margin: 0; background: #10151b; }

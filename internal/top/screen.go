@@ -11,15 +11,15 @@ import (
 	"golang.org/x/term"
 )
 
-// screen is a terminal while sidecar top has it.
+// screen is the terminal that sidecar top draws on.
 type screen struct {
 	in, out *os.File
 	was     *term.State
 }
 
 const (
-	// enterScreen turns to the alternate screen, hides the cursor and lets no line wrap;
-	// leaveScreen undoes it.
+	// enterScreen switches to the alternate screen, hides the cursor and turns wrapping of lines
+	// off; leaveScreen undoes it.
 	enterScreen = "\x1b[?1049h\x1b[?25l\x1b[?7l"
 	leaveScreen = "\x1b[?7h\x1b[?25h\x1b[?1049l"
 	homeCursor  = "\x1b[H"
@@ -27,7 +27,8 @@ const (
 	restBelow   = "\x1b[J"
 )
 
-// open has keys come one by one, without being shown.
+// open switches the terminal to raw mode, in which keys arrive one by one and are not echoed, and to the alternate
+// screen.
 func (s *screen) open() (err error) {
 	if s.was, err = term.MakeRaw(int(s.in.Fd())); err != nil {
 		return err
@@ -36,13 +37,13 @@ func (s *screen) open() (err error) {
 	return err
 }
 
-// close leaves the terminal as it was. Where that fails there is no terminal any more.
+// close restores the terminal. Errors are ignored: if it fails, the terminal is gone.
 func (s *screen) close() {
 	_, _ = s.out.WriteString(leaveScreen)
 	_ = term.Restore(int(s.in.Fd()), s.was)
 }
 
-// size is 80x24 where the terminal does not say.
+// size returns the size of the terminal, 80x24 if it is unknown.
 func (s *screen) size() (width, height int) {
 	width, height, err := term.GetSize(int(s.out.Fd()))
 	if err != nil || width <= 0 || height <= 0 {
@@ -51,14 +52,14 @@ func (s *screen) size() (width, height int) {
 	return width, height
 }
 
-// resized returns a channel that is sent to when the size has changed.
+// resized returns a channel that receives a signal when the size has changed, and a function that stops it.
 func (s *screen) resized() (<-chan os.Signal, func()) {
 	c := make(chan os.Signal, 1)
 	signal.Notify(c, syscall.SIGWINCH)
 	return c, func() { signal.Stop(c) }
 }
 
-// draw shows lines in place of those before, in one write, so that nothing flickers.
+// draw replaces the lines that are shown, in one write, so that nothing flickers.
 func (s *screen) draw(lines []string) error {
 	var b strings.Builder
 	b.WriteString(homeCursor)
@@ -74,8 +75,8 @@ func (s *screen) draw(lines []string) error {
 	return err
 }
 
-// keys returns a channel of the keys that are typed, which is closed when the terminal is gone. The last read ends with the
-// process.
+// keys returns a channel of the keys that are typed, which is closed when the terminal is gone. The goroutine that reads
+// them ends with the process at the latest, because a read cannot be cancelled.
 func (s *screen) keys(ctx context.Context) <-chan string {
 	keys := make(chan string)
 	go func() {
@@ -98,7 +99,7 @@ func (s *screen) keys(ctx context.Context) <-chan string {
 	return keys
 }
 
-// splitKeys takes apart what came at once: letters, and the sequences of other keys.
+// splitKeys splits the bytes of one read into keys: characters, and the escape sequences of other keys.
 func splitKeys(typed string) (keys []string) {
 	for len(typed) > 0 {
 		_, n := utf8.DecodeRuneInString(typed)

@@ -16,20 +16,20 @@ type table struct {
 	columns []column
 	rows    [][]any // texts, numbers and durations; all of a column are of one type
 	order   int     // the column that sorts it until a user chooses another
-	note    string  // why there are no rows, or not all
+	note    string  // why rows are missing; empty = none is
 }
 
-// column is a column. A width of 0 gives it the space that the others leave on the line.
+// column is a column of a table. If its width is 0, it gets the space that the other columns leave.
 type column struct {
 	name  string
 	width int // in characters, at most
 }
 
-// sortMark is at the heading of the column by which a view is sorted.
+// sortMark is appended to the heading of the column by which a view is sorted.
 const sortMark = "*"
 
-// arrange filters by a text in any column and sorts by a column: numbers with the largest
-// first, texts by their letters, or the other way round.
+// arrange keeps the rows that have the filter's text in any column, and sorts them by a column:
+// numbers descending, texts ascending, or the reverse.
 func (t *table) arrange(filter string, by int, reverse bool) {
 	filter = strings.ToLower(filter)
 	t.rows = slices.DeleteFunc(t.rows, func(row []any) bool {
@@ -63,8 +63,8 @@ func compareCells(a, b any) int {
 	}
 }
 
-// lines returns the heading and at most so many rows from a first one, each of a width. Names
-// that users chose are escaped, so that they cannot control the terminal.
+// lines returns the heading and at most `most` rows starting at the row `from`, each at most width characters
+// long. Names that users chose are escaped, so that they cannot control the terminal.
 func (t *table) lines(width, from, most, sorted int) []string {
 	shown := t.rows[min(from, len(t.rows)):]
 	shown = shown[:min(most, len(shown))]
@@ -103,7 +103,7 @@ func (t *table) lines(width, from, most, sorted int) []string {
 	return lines
 }
 
-// text reports whether a column has texts, which stand at its left.
+// text reports whether a column has texts, which are aligned left; known is false if there are no rows.
 func (t *table) text(column int) (known, left bool) {
 	if len(t.rows) == 0 {
 		return false, true
@@ -112,8 +112,8 @@ func (t *table) text(column int) (known, left bool) {
 	return true, left
 }
 
-// widths shares a line among the columns: each gets what it needs, at most its width, and the first one of width 0 gets the
-// rest.
+// widths divides a line among the columns: each gets the width that it needs, at most its own width, and the first
+// column of width 0 gets the rest.
 func (t *table) widths(cells [][]string, width int) []int {
 	widths := make([]int, len(t.columns))
 	rest, open := width-2*(len(t.columns)-1), -1
@@ -148,7 +148,7 @@ func cellText(v any) string {
 	}
 }
 
-// fitted is a text of a width: cut, with an ellipsis, or with spaces at its right or left.
+// fitted cuts a text to a width, with an ellipsis, or pads it with spaces at its right or left.
 func fitted(text string, width int, left bool) string {
 	runes := []rune(text)
 	switch pad := width - len(runes); {
@@ -161,7 +161,7 @@ func fitted(text string, width int, left bool) string {
 	}
 }
 
-// shortDuration has about three digits.
+// shortDuration formats a duration with about three digits; a negative one is unknown.
 func shortDuration(d time.Duration) string {
 	switch {
 	case d < 0:

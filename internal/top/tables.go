@@ -11,8 +11,8 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/look"
 )
 
-// tables are the views of a look. Rates are since the look before, or since the
-// start of the sidecar where there is none, or of another sidecar.
+// tables returns the views of a look. Rates are since the previous look; if that is nil, since the
+// start of the sidecar.
 func tables(was *look.Look, is look.Look) []table {
 	return []table{
 		callsTable(was, is), limitsTable(was, is), keysTable(is), locksTable(is), poolsTable(is), breakersTable(is),
@@ -20,7 +20,7 @@ func tables(was *look.Look, is look.Look) []table {
 	}
 }
 
-// elapsed is the time, in seconds, over which rates are taken.
+// elapsed returns the seconds over which rates are computed.
 func elapsed(was *look.Look, is look.Look) float64 {
 	if was == nil {
 		return max(float64(is.State.UptimeMS)/1000, 0.001)
@@ -28,7 +28,7 @@ func elapsed(was *look.Look, is look.Look) float64 {
 	return max(float64(is.State.UptimeMS-was.State.UptimeMS)/1000, 0.001)
 }
 
-// sameSidecar returns the look before if it saw the same process, else nil.
+// sameSidecar returns the previous look if it is of the same process, else nil.
 func sameSidecar(was *look.Look, is look.Look) *look.Look {
 	if was == nil || !is.SameSidecar(was) {
 		return nil
@@ -209,8 +209,8 @@ func header(was *look.Look, is look.Look, width int) []string {
 	return []string{fitted(api.Printable(first), width, true), fitted(api.Printable(second), width, true)}
 }
 
-// sparkline draws the last round trips to Redis, the latest at its right, up to the longest
-// of them; an x is a second in which it was not up.
+// sparkline draws the last round trips to Redis, the latest at the right, relative to the longest
+// of them; an x is a second in which Redis was not up.
 func sparkline(history []api.InspectProbe, most int) string {
 	history = history[:min(len(history), most)]
 	var top int64 = 1

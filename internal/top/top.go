@@ -1,5 +1,5 @@
-// Package top is the display of sidecar top: what a sidecar does now, on a terminal, in views that the user chooses and sorts, or as
-// text.
+// Package top is the display of sidecar top: it shows the state of a sidecar on a terminal, in views that the user
+// chooses and sorts, or as text.
 //
 // Its invariant: names that users chose cannot control the terminal, and no line is wider than the terminal.
 //
@@ -35,7 +35,8 @@ const (
 	textPages = 10
 )
 
-// Print prints views as text, a number of times with interval between them: the view at an index, or with -1 all views that have rows.
+// Print prints views as text, a number of times with interval between them: the view at an index, or with -1 all views
+// that have rows.
 func Print(ctx context.Context, to io.Writer, ask look.Ask, times int, interval time.Duration, at int) error {
 	looker := look.New(ask)
 	var was *look.Look
@@ -84,7 +85,7 @@ type sight struct {
 	err error
 }
 
-// lookOn looks every interval until ctx ends, and goes on when a look fails.
+// lookOn looks again an interval after each look until ctx ends, also after a look that failed.
 func lookOn(ctx context.Context, ask look.Ask, interval time.Duration) <-chan sight {
 	looker, sights := look.New(ask), make(chan sight)
 	go func() {
@@ -105,7 +106,8 @@ func lookOn(ctx context.Context, ask look.Ask, interval time.Duration) <-chan si
 	return sights
 }
 
-// Show shows views on a terminal, beginning with the one at an index, until the user quits or ctx ends. Then it restores the terminal.
+// Show shows views on a terminal, beginning with the one at an index, until the user quits or ctx ends. Then it
+// restores the terminal.
 func Show(ctx context.Context, in, out *os.File, ask look.Ask, interval time.Duration, at int) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -137,7 +139,7 @@ func Show(ctx context.Context, in, out *os.File, ask look.Ask, interval time.Dur
 	}
 }
 
-// rest waits, or returns why ctx ended before.
+// rest waits for d, or returns the error of ctx if that ends before.
 func rest(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

@@ -16,7 +16,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// sidecar answers with a state and, on the last of many pages, one lock.
+// sidecar returns a state and a list of locks of many pages, of which only the last has a lock.
 type sidecar struct {
 	state api.InspectResult
 	pages int
@@ -37,7 +37,7 @@ func (s sidecar) ask(_ context.Context, _ string, params, result any) error {
 	return nil
 }
 
-// printed is the view of locks as text.
+// printed returns the view of locks as text.
 func printed(t *testing.T, s sidecar) string {
 	t.Helper()
 	var out bytes.Buffer

@@ -10,17 +10,17 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/look"
 )
 
-// view has the choices of the user, which view, its order and its filter, and the last looks.
+// view has the choices of the user (the view, its order, its filter) and the last two looks.
 type view struct {
-	at      int             // the view
-	from    int             // its first row that is shown
-	page    int             // rows that fit
-	orders  map[int]sorting // by view, of those that the user sorted
+	at      int             // the index of the view
+	from    int             // the index of the first row that is shown
+	page    int             // how many rows fit
+	orders  map[int]sorting // by view, if the user has changed its order
 	filter  string
-	typing  bool // the keys go into the filter
+	typing  bool // the user types the filter
 	help    bool
 	was, is *look.Look
-	lost    error // why there is no newer look
+	lost    error // the error of the latest look; nil = it succeeded
 }
 
 // sorting is how a view is sorted.
@@ -41,7 +41,7 @@ The column with the * is the one that it is sorted by. Rates are since the
 last look, P50 and P99 since the sidecar started. OFF BY says by how much a
 count of refusals may be wrong, since only so many keys are counted.`
 
-// take keeps a look, or why there is none.
+// take keeps a look, or the error of one that failed.
 func (v *view) take(seen sight) {
 	if v.lost = seen.err; seen.err != nil {
 		return
@@ -49,7 +49,7 @@ func (v *view) take(seen sight) {
 	v.was, v.is = sameSidecar(v.is, seen.is), &seen.is
 }
 
-// lines fill a terminal of that size.
+// lines returns the lines that fill a terminal of that size.
 func (v *view) lines(width, height int) []string {
 	if v.is == nil {
 		text := "waiting for the sidecar ..."
@@ -81,7 +81,7 @@ func (v *view) lines(width, height int) []string {
 	return append(lines[:max(height-1, 0)], v.foot(len(t.rows), width))
 }
 
-// bar names the views.
+// bar returns the line that names the views.
 func (v *view) bar(tables []table, width int) string {
 	var b strings.Builder
 	for i, t := range tables {
@@ -94,7 +94,7 @@ func (v *view) bar(tables []table, width int) string {
 	return fitted(b.String(), width, true)
 }
 
-// foot is the last line.
+// foot returns the last line.
 func (v *view) foot(rows, width int) string {
 	text := fmt.Sprintf("%d rows", rows)
 	if v.from > 0 || rows > v.page {
@@ -119,7 +119,7 @@ func (v *view) order(t *table) sorting {
 	return sorting{column: t.order}
 }
 
-// press does what a key asks for, and reports whether the user quits.
+// press carries out a key's command, and reports whether the user quits.
 func (v *view) press(key string) (quit bool) {
 	if key == "\x03" {
 		return true
@@ -164,7 +164,7 @@ func (v *view) press(key string) (quit bool) {
 
 func (v *view) turn(to int) { v.at, v.from, v.help = to, 0, false }
 
-// sort chooses another column, or the other direction.
+// sort moves the order by some columns or, if reverse is set, reverses its direction.
 func (v *view) sort(by int, reverse bool) {
 	t := &tables(nil, look.Look{})[v.at]
 	columns, o := len(t.columns), v.order(t)
@@ -176,7 +176,7 @@ func (v *view) sort(by int, reverse bool) {
 	v.orders[v.at] = o
 }
 
-// write changes the filter by a key.
+// write applies a key to the filter.
 func (v *view) write(key string) {
 	switch key {
 	case "\r", "\n":

@@ -289,7 +289,7 @@ export interface EventParams {
   reason?: string;
   /** details as text for people */
   detail?: string;
-  /** how many similar events it stands for, itself included. Events that come after the last notification of a burst are counted in the next one, if there is one */
+  /** how many events of the same kind, noun, name and reason this notification represents, itself included. Events that come after the last notification of a burst are counted in the next one, if there is one */
   count: number;
   /** how many earlier events were not sent because the client read this connection too slowly */
   dropped?: number;
@@ -555,7 +555,7 @@ export interface InspectRedis {
   up: boolean;
   /** why it is not up, or the error with which it refuses calls */
   error?: string;
-  /** the name of that condition, such as oom or refused */
+  /** the name of the trouble behind that error, such as oom or refused */
   trouble?: string;
   /** the last probe's round trip, in microseconds */
   rtt_us: number;
@@ -654,7 +654,7 @@ export interface InspectSession {
   session: string;
   /** the client program, as it gave it to session.hello */
   client: string;
-  /** the instance of the program, as it introduced itself */
+  /** the instance of the program, as it gave it to session.hello */
   instance: string;
   /** the user id of its process */
   uid: number;
@@ -740,9 +740,9 @@ export interface InspectStreamGroup {
   in_flight: number;
   /** messages that this sidecar has read and not yet sent to a client */
   unsent: number;
-  /** messages that the group was not given, counted within the last half minute; a lower bound where Redis does not know the number */
+  /** messages that the group has not been given yet, counted within the last half minute; a lower bound if Redis cannot count them */
   lag: number;
-  /** messages that the group was given and has not acknowledged, in all pods, counted together with lag */
+  /** messages that the group was given and has not acknowledged, in all pods, counted at the same time as lag */
   pending: number;
 }
 
@@ -1458,7 +1458,7 @@ export interface PubsubPublishParams {
 }
 
 export interface PubsubPublishResult {
-  /** how many sidecars the Redis node that was asked sent the message to; 0 = the channel has no subscriber, if the whole fleet uses one Redis node */
+  /** to how many sidecars the Redis node that was asked sent the message, where a sidecar counts once for the channel and once for each pattern that matches it; 0 = the channel has no subscriber, if the whole fleet uses one Redis node */
   receivers: number;
 }
 

@@ -303,8 +303,8 @@ class EventParams(TypedDict):
     reason: NotRequired[str]
     # details as text for people
     detail: NotRequired[str]
-    # how many similar events it stands for, itself included. Events that come after the last notification of a burst are counted in the
-    # next one, if there is one
+    # how many events of the same kind, noun, name and reason this notification represents, itself included. Events that come after the last
+    # notification of a burst are counted in the next one, if there is one
     count: int
     # how many earlier events were not sent because the client read this connection too slowly
     dropped: NotRequired[int]
@@ -570,7 +570,7 @@ class InspectRedis(TypedDict):
     up: bool
     # why it is not up, or the error with which it refuses calls
     error: NotRequired[str]
-    # the name of that condition, such as oom or refused
+    # the name of the trouble behind that error, such as oom or refused
     trouble: NotRequired[str]
     # the last probe's round trip, in microseconds
     rtt_us: int
@@ -671,7 +671,7 @@ class InspectSession(TypedDict):
     session: str
     # the client program, as it gave it to session.hello
     client: str
-    # the instance of the program, as it introduced itself
+    # the instance of the program, as it gave it to session.hello
     instance: str
     # the user id of its process
     uid: int
@@ -757,9 +757,9 @@ class InspectStreamGroup(TypedDict):
     in_flight: int
     # messages that this sidecar has read and not yet sent to a client
     unsent: int
-    # messages that the group was not given, counted within the last half minute; a lower bound where Redis does not know the number
+    # messages that the group has not been given yet, counted within the last half minute; a lower bound if Redis cannot count them
     lag: int
-    # messages that the group was given and has not acknowledged, in all pods, counted together with lag
+    # messages that the group was given and has not acknowledged, in all pods, counted at the same time as lag
     pending: int
 
 
@@ -1493,8 +1493,8 @@ class PubsubPublishParams(TypedDict):
 
 
 class PubsubPublishResult(TypedDict):
-    # how many sidecars the Redis node that was asked sent the message to; 0 = the channel has no subscriber, if the whole fleet uses one
-    # Redis node
+    # to how many sidecars the Redis node that was asked sent the message, where a sidecar counts once for the channel and once for each
+    # pattern that matches it; 0 = the channel has no subscriber, if the whole fleet uses one Redis node
     receivers: int
 
 
