@@ -169,8 +169,8 @@ func TestEveryFileIsAScriptOrAPartOfOne(t *testing.T) {
 	}
 }
 
-// asksForRights is the only allowed pcall whose error is used. The embedded store lacks redis.acl_check_cmd, and the probe
-// does not call it there.
+// asksForRights is the only allowed pcall whose error is used. The embedded store lacks redis.acl_check_cmd, so the
+// probe does not call it there.
 const asksForRights = "local known, may = pcall(redis.acl_check_cmd, command, sub ~= '' and sub or scratch_key, scratch_key)"
 
 // namesInputs is the line of the probe that names its inputs, since its text is not assembled.
