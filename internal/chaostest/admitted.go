@@ -13,18 +13,15 @@ import (
 // microseconds and slewed by the system, that of the test is not.
 const rounding = 2 * time.Millisecond
 
-// Bounded reports the windows in which more was admitted under a band than it
-// allows: capacity + rate x T, and capacity once more for each failover, since
-// one may lose what was taken last, which is never more than a full bucket. While
-// two masters answer, each to those that have not heard of the other yet, each
-// admits at the rate: twice is for how long that may have been in all.
+// Bounded reports a window in which more was admitted under a band than it allows: capacity + rate x T, and capacity
+// once more for each failover, which may lose the latest charges, but never more than a full bucket. While two masters
+// answer, each to the sidecars that have not noticed the other one yet, each admits at the rate; twice is the total
+// time for which that may have lasted.
 //
-// When exactly a call was admitted is not known, only that it was between being
-// sent and being answered. So a window counts those calls alone that lie in it
-// whole: the instants of their admissions are then no further apart than the
-// window is long, and their number is at most the bound of its length. A window
-// that breaks the bound can be narrowed to begin when a counted call was sent
-// and to end when one was received, so that only such windows are looked at.
+// The exact instant of an admission is not known, only that it is between the call and its answer. So a window counts
+// only calls that lie completely in it: their admissions are no further apart than the window is long, and their number
+// is at most the bound for its length. A window that breaks the bound can be narrowed so that it begins when a counted
+// call was sent and ends when one was answered; so only such windows are checked.
 func Bounded(charges []Charge, band api.Band, failovers int, twice time.Duration) []Violation {
 	var in []Charge
 	for _, c := range charges {

@@ -14,8 +14,8 @@ type BreakerOp struct {
 	Call, Return time.Duration
 	State        string
 	Generation   int64
-	// Probe is the one that an Allow was given, if any, and Until when it ended at
-	// the earliest: when its report was sent, its client killed, or its time over.
+	// Probe is the probe that an Allow was given, if any. Until is when it can have ended at the earliest: when its
+	// report was sent, its client was killed, or its TTL was over.
 	Probe string
 	Until time.Duration
 }
@@ -51,9 +51,8 @@ func Generations(asked []BreakerOp) []Violation {
 	})
 }
 
-// Probes reports breakers of which more than most probes of one generation were under
-// way at once. A probe is certainly under way from when its client has got it until the
-// earliest time at which it can have ended.
+// Probes reports breakers of which more than most probes of one generation were under way at once. A probe is certainly
+// under way from the moment at which its client gets it until the earliest time at which it can have ended.
 func Probes(asked []BreakerOp, most int) []Violation {
 	return perBreaker(asked, func(name string, byCall []BreakerOp) []Violation {
 		for _, last := range byCall {

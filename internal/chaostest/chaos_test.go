@@ -11,8 +11,7 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/chaostest"
 )
 
-// TestChaos is one run, for make chaos: in make test it would take as long as all
-// other tests.
+// TestChaos is one run, for make chaos only: in make test it would take as long as all other tests.
 func TestChaos(t *testing.T) {
 	if os.Getenv(chaostest.EnvTopology) == "" {
 		t.Skip("one run takes its time: make chaos SEED=1 DURATION=20s TOPOLOGY=standalone")

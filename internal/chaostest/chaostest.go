@@ -45,8 +45,8 @@ type Options struct {
 	Messages int
 }
 
-// FromEnv reads them from the environment. A missing topology is an error. The
-// defaults are seed 1, 20 s and 10,000 messages.
+// FromEnv reads the options from the environment. A missing topology is an error. The defaults are seed 1, 20 s and
+// 10,000 messages.
 func FromEnv(env func(string) string) (Options, error) {
 	o := Options{Seed: 1, Duration: 20 * time.Second, Topology: env(EnvTopology), Messages: 10_000}
 	if o.Topology == "" {
@@ -81,22 +81,22 @@ func (o Options) Secure() bool {
 
 // Topology is a Redis of some kind.
 type Topology struct {
-	// URLs are how each sidecar reaches it; their number is that of the sidecars.
+	// URLs are the addresses at which the sidecars reach it, one for each sidecar.
 	URLs []string
 	// Env are further settings that the sidecars need, such as files of TLS.
 	Env []string
-	// Faults can be injected into it and into the ways that lead to it.
+	// Faults can be injected into it and into the network paths to it.
 	Faults []Fault
-	// Loses names the faults that may lose the last writes: then locks may have two
-	// holders, and limits admit again what was lost.
+	// Loses names the faults that may lose the latest writes. After one, a lock may have two holders, and a limit may
+	// admit again what it no longer counts.
 	Loses []string
-	// Switches, where there may be more failovers than those faults, are when each
-	// was over.
+	// Switches returns when each failover was over, if there may be more failovers than those faults cause; otherwise
+	// it is nil.
 	Switches func() []time.Time
-	// Overlap is for how long two masters may answer at each of them.
+	// Overlap is the time for which two masters may answer at each failover.
 	Overlap time.Duration
-	// Entries are the messages of a stream that are in Redis, as they are kept there,
-	// the oldest first. It reads them past all sidecars.
+	// Entries returns the messages of a stream as they are stored in Redis, the oldest first. It reads Redis directly,
+	// without a sidecar.
 	Entries func(ctx context.Context, stream string) ([]string, error)
 }
 
@@ -110,19 +110,19 @@ type run struct {
 	stalls   Stalls
 	sidecars []*Sidecar
 	workers  []*worker
-	over     chan struct{} // closed when no worker is to begin anything
+	over     chan struct{} // closed when workers must begin nothing more
 
 	mu     sync.Mutex // guards what follows
 	log    []string   // the faults as they came
 	counts map[string]int
-	// whole is until when no fault can have lost a write, and settledAt when the last one
-	// that may have was over.
+	// whole is the time until which no fault can have lost a write; settledAt is the end of the last fault that may
+	// have lost one.
 	whole, settledAt time.Duration
 	harm             []Span // when faults were under way
 }
 
-// Run breaks things for o.Duration, heals them, and fails the test for every
-// rule that the history breaks.
+// Run injects faults for o.Duration, waits until all sidecars have recovered, and fails the test for every rule that
+// the history breaks.
 func Run(t testing.TB, o Options, top Topology) {
 	t.Helper()
 	r := &run{
@@ -140,8 +140,8 @@ func Run(t testing.TB, o Options, top Topology) {
 	}
 }
 
-// prepare starts the sidecars and makes the workers. It returns all that can be
-// done to either.
+// prepare starts the sidecars and makes the workers. It returns the faults of the topology, the sidecars and the
+// workers.
 func (r *run) prepare() []Fault {
 	r.begin()
 	if err := beforeWork(r.t.Context(), r.sidecars[0]); err != nil {
@@ -182,7 +182,7 @@ func (r *run) begin() {
 	}
 }
 
-// play runs the workers under the faults, heals, and judges.
+// play runs the workers under the faults, waits until the sidecars have recovered, and judges the history.
 func (r *run) play(events []Event, faults []Fault) []Violation {
 	watching, unwatch := context.WithCancel(context.Background())
 	var watch sync.WaitGroup
@@ -190,7 +190,7 @@ func (r *run) play(events []Event, faults []Fault) []Violation {
 	defer watch.Wait()
 	defer unwatch()
 
-	// What was begun is finished after the faults, so that little is left unknown.
+	// Calls that began before the end of the faults are finished after it, so that few outcomes stay unknown.
 	ctx, cancel := context.WithTimeout(context.Background(), r.Duration+2*patience)
 	defer cancel()
 	var work sync.WaitGroup
@@ -207,13 +207,13 @@ func (r *run) play(events []Event, faults []Fault) []Violation {
 	for _, w := range r.workers {
 		w.kill()
 	}
-	if len(found) == 0 { // of sidecars that do not answer nothing more can be asked
+	if len(found) == 0 { // otherwise some sidecars do not answer
 		found = append(found, r.settled()...)
 	}
 	return append(found, r.judge()...)
 }
 
-// strike carries the schedule out and returns when all its faults have ended.
+// strike carries out the schedule, and returns when all its faults have ended.
 func (r *run) strike(events []Event, faults []Fault) {
 	byName := make(map[string]Fault)
 	for _, f := range faults {
@@ -240,7 +240,7 @@ func (r *run) strike(events []Event, faults []Fault) {
 	time.Sleep(r.Duration - time.Since(start))
 }
 
-// lose notes that writes may be lost from now on.
+// lose records that writes may be lost from now on, if the fault may lose any.
 func (r *run) lose(e Event) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -249,12 +249,12 @@ func (r *run) lose(e Event) {
 	}
 }
 
-// harmed notes a fault that has ended.
+// harmed records a fault that has ended.
 func (r *run) harmed(e Event, from time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	now := r.history.Now()
-	if e.Fault != killClient { // which harms what that client has, and nothing else
+	if e.Fault != killClient { // this one harms only the leases of that client
 		r.harm = append(r.harm, Span{from, now})
 	}
 	if slices.Contains(r.top.Loses, e.Fault) {
@@ -274,7 +274,7 @@ func (r *run) note(e Event, what string, err error) {
 	r.log = append(r.log, line)
 }
 
-// say logs what the run consisted of.
+// say logs the counts of the run's faults and operations.
 func (r *run) say() {
 	h := r.history
 	h.mu.Lock()
@@ -307,7 +307,7 @@ func (r *run) say() {
 	r.t.Logf("chaos: charges: %d, admitted %d, unknown %d", len(h.Charges), admitted, unknown)
 }
 
-// report fails the test, and keeps what is needed to understand why.
+// report fails the test, and keeps the schedule, the history and the logs.
 func (r *run) report(events []Event, found []Violation) {
 	const shown = 10
 	var b strings.Builder

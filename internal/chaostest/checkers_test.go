@@ -14,8 +14,8 @@ import (
 
 const ms = time.Millisecond
 
-// An operation of a forged history: who does what to which lock with which
-// outcome. Its call and return are in milliseconds.
+// An operation of a forged history: a client, what it does to which lock, and with which outcome. Call and return are
+// in milliseconds.
 func op(call, end int, kind chaostest.Kind, token string, o chaostest.Outcome, fence uint64) chaostest.LockOp {
 	x := chaostest.LockOp{
 		Client: token, Kind: kind, Name: "l", Token: token, Outcome: o, Fence: fence,
@@ -47,8 +47,7 @@ func renewed(call, end int, token string, fence uint64) chaostest.LockOp {
 	return op(call, end, chaostest.Renew, token, chaostest.Renewed, fence)
 }
 
-// lockHistories are forged; the last operation of a wrong one is what is wrong
-// with it.
+// lockHistories are forged histories. In a wrong one the last operation is the wrong one.
 var lockHistories = map[string]struct {
 	wrong bool
 	ops   []chaostest.LockOp
@@ -216,7 +215,7 @@ func TestNoTwoClientsBelieveAtOnceThatTheyHoldALock(t *testing.T) {
 	require.Contains(t, found[0].String(), "10ms")
 	require.Contains(t, found[0].String(), "held by a until")
 
-	// A machine that stood still for longer explains it, if it did so then.
+	// A longer stall of the machine explains it, if the stall was at that time.
 	var stalls chaostest.Stalls
 	stalls.Add(10*time.Second, 11*time.Second)
 	require.Len(t, chaostest.Beliefs(both, &stalls), 2)
@@ -245,8 +244,7 @@ func TestAStallIsNoticed(t *testing.T) {
 	require.Zero(t, stalls.Around(now+10*time.Second))
 }
 
-// charges are admissions at these times, in milliseconds, each known to the
-// millisecond before and after.
+// charges are admissions at these times (ms), each sent 1 ms before and received 1 ms after.
 func charges(times ...int) []chaostest.Charge {
 	var all []chaostest.Charge
 	for _, t := range times {
@@ -318,7 +316,7 @@ func TestNoWaitOutlastsItsDeadline(t *testing.T) {
 func TestTwoMastersAdmitAtTheRateEachForAWhileOnly(t *testing.T) {
 	t.Parallel()
 	band := api.Band{Limit: 10, PeriodMS: 1000, Burst: 2}
-	// Two masters of 100 ms a token each: two buckets at once, then two a token's time.
+	// Two masters, each with 100 ms a token: both buckets at once, and then two admissions each 100 ms.
 	both := charges(1, 1, 1, 1, 101, 101, 201, 201, 301, 301)
 	require.Empty(t, chaostest.Bounded(both, band, 1, time.Second))
 	require.NotEmpty(t, chaostest.Bounded(both, band, 1, 0), "one alone would have refused some")

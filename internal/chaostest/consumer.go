@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// consumer is a process that is a consumer of a group, and is killed and started again. Each
-// start writes a journal of its own.
+// consumer is a process that consumes the messages of a group, and is killed and started again. Each start of it writes
+// a journal of its own.
 type consumer struct {
 	name, group, dir string
 	cmd              []string
@@ -79,8 +79,8 @@ func (c *consumer) journals() (handled []Handling, left []Span, err error) {
 
 var errJournal = errors.New("no line of a consumer")
 
-// readJournal parses the journal of internal/chaostest/consumer. of has the fields that are the
-// same for all its handlings. A line without an end is the last one of a killed process.
+// readJournal parses the journal of internal/chaostest/consumer. of has the fields that are the same for all its
+// handlings. A line without a newline is the last one of a killed process, and is ignored.
 func readJournal(from io.Reader, of Handling) (handled []Handling, left []Span, err error) {
 	r := bufio.NewReader(from)
 	for {

@@ -9,18 +9,18 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// most is the highest limit of a semaphore whose operations are put in order.
+// most is the highest limit of a semaphore that the model supports.
 const most = 4
 
-// share is what one token has of a semaphore; without a token it is nobody's.
+// share is the permits of a semaphore that one token holds. A share without a token is empty.
 type share struct {
 	token   string
 	permits int64
 	fence   uint64
-	silent  bool // as of owner
+	silent  bool // see owner
 }
 
-// may is whether this can be its fence.
+// may reports whether the share can have this fence.
 func (s share) may(fence uint64) bool {
 	if s.silent {
 		return s.fence < fence
@@ -28,11 +28,11 @@ func (s share) may(fence uint64) bool {
 	return s.fence == fence
 }
 
-// crowd is a semaphore bound to its TTL, with TTLs longer than any hold. It is
-// compared by ==: those who hold it are sorted.
+// crowd is the state of a semaphore whose leases are bound to their TTL, which is longer than any hold. States are
+// compared by ==, so held is kept sorted.
 type crowd struct {
 	held  [most]share
-	fence uint64 // that the last grant has at least
+	fence uint64 // a lower bound of the last grant's fence
 }
 
 func (c crowd) of(token string) (share, bool) {
@@ -53,7 +53,7 @@ func (c crowd) sum() int64 {
 
 func (c crowd) with(s share) crowd {
 	c = c.without(s.token)
-	c.held[0] = s // nobody's sort first, and there is one: each has a permit at least
+	c.held[0] = s // an empty one: these sort first, and one is left, since each holder has a permit
 	return c.sorted()
 }
 
@@ -81,7 +81,7 @@ func semaphoreModel(queued bool) porcupine.Model {
 	return m.ToModel()
 }
 
-// apportion are the states after an operation on a semaphore, as of step.
+// apportion returns the possible states after an operation on a semaphore, as step does for a lock.
 func apportion(c crowd, o LockOp, queued bool) []any {
 	s, mine := c.of(o.Token)
 	switch o.Kind {
@@ -102,7 +102,7 @@ func apportion(c crowd, o LockOp, queued bool) []any {
 		case o.Outcome == Unknown && mine:
 			return []any{c, c.without(o.Token)}
 		}
-		// Of a token that was told that it has none a first try may have freed them.
+		// If the answer is that the token holds none, an earlier try of the same call may have released them.
 		return []any{c.without(o.Token)}
 	}
 }
@@ -128,14 +128,13 @@ func shared(c crowd, o LockOp, queued bool) []any {
 			return []any{c, c.with(share{token: o.Token, permits: o.Permits, fence: c.fence, silent: true})}
 		}
 		return []any{c}
-	default: // Gone: as of a lock.
+	default: // Gone is impossible, as for a lock.
 	}
 	return nil
 }
 
-// Crowded reports semaphores of which clients held more permits at once than
-// there are. What a client is told it hears only when it runs, so that a belief
-// counts only until the stall before its end.
+// Crowded reports semaphores of which clients held more permits at once than there are. A client notices a loss only
+// when its goroutine runs, so that a hold counts as shorter by the longest stall near its end.
 func Crowded(holds []Hold, stalls *Stalls) []Violation {
 	byName := make(map[string][]Hold)
 	for _, h := range holds {
@@ -147,7 +146,7 @@ func Crowded(holds []Hold, stalls *Stalls) []Violation {
 	var found []Violation
 	for name, of := range byName {
 		for _, last := range of {
-			// As any crowd begins with the last of its grants, these instants are enough.
+			// The number of held permits rises only at a grant, so these instants are enough.
 			var with []Hold
 			var sum int64
 			for _, h := range of {

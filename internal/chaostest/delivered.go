@@ -7,12 +7,12 @@ import (
 	"time"
 )
 
-// Entry is one that its producer put into a queue, with the number that it has
-// there among the producer's own: each was sent when the one before was settled.
+// Entry is an entry that a producer put into a queue. N is its number among the producer's entries, each of which was
+// sent when the one before was settled.
 type Entry struct {
 	Queue, ID    string
 	Producer, N  int
-	Call, Return time.Duration // Return is Never when nobody knows whether it is there
+	Call, Return time.Duration // Return is Never when it is not known whether the entry is there
 }
 
 func (e Entry) String() string {
@@ -25,8 +25,8 @@ type Delivery struct {
 	Attempt           int64
 	Call, Return      time.Duration
 	Lease             time.Duration
-	// End is what the client ended it by, or none. EndCall and EndReturn are Never
-	// when it did not, or got no answer.
+	// End is the call by which the client ended the delivery, or empty. EndCall is Never if there was none, and
+	// EndReturn if there was no answer.
 	End                Kind
 	Outcome            Outcome
 	EndCall, EndReturn time.Duration
@@ -40,9 +40,8 @@ func (d Delivery) String() string {
 	return s
 }
 
-// Delivered reports broken promises of queues while no write can have been lost, and,
-// if drained, the entries that are missing in the end: those that no client has
-// acknowledged or may have acknowledged.
+// Delivered reports broken promises of queues for the time until intact, in which no write can have been lost. If
+// drained, it also reports the entries that are missing in the end: those of which no client sent an ack.
 func Delivered(entries []Entry, given []Delivery, drained bool, intact time.Duration) []Violation {
 	byID := make(map[string][]Delivery)
 	for _, d := range given {
@@ -86,9 +85,9 @@ func repeated(of []Delivery, intact time.Duration) []Violation {
 	return nil
 }
 
-// disordered reports entries of one producer that were given first in another
-// order than they were put. What was given before by a call without an answer is
-// out of order, and says so by its attempt.
+// disordered reports entries of one producer whose first deliveries were in another order than they were put. It checks
+// only first attempts: an entry whose first delivery went to a call without an answer is delivered out of order, with a
+// higher attempt.
 func disordered(entries []Entry, byID map[string][]Delivery) []Violation {
 	type line struct {
 		queue    string
@@ -106,7 +105,7 @@ func disordered(entries []Entry, byID map[string][]Delivery) []Violation {
 	}
 	var found []Violation
 	for _, of := range lines {
-		var late Delivery // that which was asked for last of those before
+		var late Delivery // of the deliveries so far, the one that was asked for last
 		for _, d := range of {
 			if d.Return < late.Call {
 				found = append(found, Violation{Rule: "queue", What: d.ID + " of " + d.Queue + ": given before one that was put before it", Part: texts(late, d)})

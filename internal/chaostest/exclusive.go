@@ -9,11 +9,10 @@ import (
 	"time"
 )
 
-// Fences reports grants whose fence does not pass that of a grant which was
-// known before they were asked for. One token's grants have one fence, unless
-// data may have been lost between them: then a later one is not lower. An old
-// master that does not know yet that it is one still confirms what it granted;
-// that is no grant.
+// Fences reports grants whose fence is not above that of a grant which was answered before they were asked for. All
+// grants of one token have the same fence, unless data may have been lost between them: then a later fence is not
+// lower. An old master that has not noticed its replacement still confirms its own grants; such a repetition does not
+// count as a grant.
 func Fences(grants []Grant, dataLost bool) []Violation {
 	byName := make(map[string][]Grant)
 	for _, g := range grants {
@@ -32,7 +31,7 @@ func Fences(grants []Grant, dataLost bool) []Violation {
 	return found
 }
 
-// first leaves out the repetitions of each grant.
+// first returns the grants without repetitions of the same grant.
 func first(byCall []Grant) []Grant {
 	type grant struct {
 		token string
@@ -50,8 +49,8 @@ func fences(byCall []Grant) []Violation {
 	byReturn := slices.Clone(byCall)
 	slices.SortFunc(byReturn, func(a, b Grant) int { return cmp.Compare(a.Return, b.Return) })
 	var found []Violation
-	// The highest and the second highest of another token, among those that had
-	// returned: a token may repeat its own.
+	// Of the grants that had returned, the highest one and the highest one of another token, since a token may repeat
+	// its own.
 	var high, other Grant
 	returned := 0
 	for _, g := range byCall {
@@ -103,7 +102,7 @@ func Beliefs(holds []Hold, stalls *Stalls) []Violation {
 	var found []Violation
 	for name, of := range byName {
 		slices.SortFunc(of, func(a, b Hold) int { return cmp.Compare(a.From, b.From) })
-		var last Hold // that which lasts longest of those before
+		var last Hold // of the holds so far, the one that lasts longest
 		for _, h := range of {
 			if both := min(last.Until, h.Until) - h.From; both > stalls.Around(h.From) {
 				found = append(found, Violation{
@@ -119,9 +118,8 @@ func Beliefs(holds []Hold, stalls *Stalls) []Violation {
 	return found
 }
 
-// Stalls are the times in which this machine ran the tests' goroutines late. A
-// client that gets a loss in time may record it late by as much. A nil Stalls
-// has none.
+// Stalls are the times in which this machine ran the tests' goroutines late. A client that gets a loss in time may
+// record it late by as much. A nil Stalls is empty.
 type Stalls struct {
 	mu   sync.Mutex // guards gaps
 	gaps []stall
@@ -132,7 +130,7 @@ type stall struct{ from, till time.Duration }
 const (
 	// tick is how often Watch checks for a stall.
 	tick = 5 * time.Millisecond
-	// nearby is how far from a stall its consequences are looked for.
+	// nearby is how far from a stall an instant may be for Around to return that stall.
 	nearby = time.Second
 )
 
@@ -178,7 +176,7 @@ func (s *Stalls) Around(t time.Duration) time.Duration {
 	return longest
 }
 
-// spans are those that lasted so long, or longer.
+// spans returns the stalls that lasted at least this long.
 func (s *Stalls) spans(least time.Duration) []Span {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -1,4 +1,4 @@
 package chaostest
 
-// ReadJournal reads what a consumer writes.
+// ReadJournal reads the journal of a consumer.
 var ReadJournal = readJournal

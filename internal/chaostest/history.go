@@ -15,8 +15,8 @@ const Never = time.Duration(math.MaxInt64)
 // Kind is the operation that a client called.
 type Kind string
 
-// The operations on a lock and on a semaphore, on a breaker, and what ends the
-// lease of a queue's entry or of a message beside Release.
+// The operations on locks and semaphores, those on breakers, and those that end the lease of a queue's entry or of a
+// message besides Release.
 const (
 	Acquire Kind = "acquire"
 	Renew   Kind = "renew"
@@ -54,8 +54,7 @@ type LockOp struct {
 	Call, Return time.Duration // Return is Never when Outcome is Unknown
 	Outcome      Outcome
 	Fence        uint64 // of Acquired and Renewed
-	// Limit is the semaphore's, 0 for a lock; Permits are how many of it the token
-	// asks for.
+	// Limit is that of the semaphore, 0 for a lock. Permits is how many permits the call asks for.
 	Limit, Permits int64
 }
 
@@ -72,10 +71,10 @@ type Hold struct {
 	Client, Name, Token string
 	Fence               uint64
 	Call, From, Until   time.Duration
-	End                 string // what ended the belief
-	// Of is what the fences are of, when it is not what is held: the pool of a member.
+	End                 string // why the client no longer considers it valid
+	// Of is the object that makes the fences if it is not the held one: the pool of a member.
 	Of string
-	// Limit and Permits are as of LockOp.
+	// Limit and Permits are as in LockOp.
 	Limit, Permits int64
 }
 
@@ -92,8 +91,7 @@ type Charge struct {
 	Key            string
 	Cost           int64
 	Sent, Received time.Duration
-	// Admitted and Unknown are both false for a refusal and for what certainly did
-	// not happen.
+	// Admitted and Unknown are both false for a refusal, and for a call that was certainly not carried out.
 	Admitted, Unknown bool
 }
 
@@ -105,7 +103,7 @@ func (c Charge) String() string {
 type Wait struct {
 	Client, Name string
 	Call, Return time.Duration
-	Limit        time.Duration // after Call, by which the client had to be answered
+	Limit        time.Duration // how long after Call the answer may come
 	Outcome      Outcome
 }
 
@@ -134,8 +132,7 @@ type History struct {
 	Entries []Entry
 	Given   []Delivery
 	Asked   []BreakerOp
-	// Of streams, as of Messages: what was published and handled, when consumers left, and
-	// what there is in the end.
+	// The following fields are about streams, as in Messages.
 	Posted  []Posted
 	Handled []Handling
 	Cuts    []Span
@@ -159,14 +156,12 @@ func (h *History) add(record func()) {
 	record()
 }
 
-// Grant is the passing of a lock, a member or permits to a token, for the rules
-// about fences.
+// Grant is a grant of a lock, a member or permits to a token, for the rules about fences.
 type Grant struct {
 	Name, Token  string
 	Call, Return time.Duration
 	Fence        uint64
-	// Shared: others may hold it too, so that a token may repeat its own grant when
-	// there are later ones.
+	// Shared reports that others may hold the object too, so that a token may repeat its own grant after later ones.
 	Shared bool
 }
 
@@ -188,7 +183,7 @@ func (h *History) Grants() []Grant {
 	return all
 }
 
-// Violation is a rule that a history breaks, and the part of it that shows so.
+// Violation is a rule that a history breaks, and the part of the history that shows it.
 type Violation struct {
 	Rule string
 	What string
@@ -203,7 +198,7 @@ func (v Violation) String() string {
 	return s
 }
 
-// texts are the lines of a violation's part.
+// texts returns the lines of a violation's part.
 func texts[T fmt.Stringer](of ...T) []string {
 	lines := make([]string, len(of))
 	for i, x := range of {

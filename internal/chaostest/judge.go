@@ -12,8 +12,7 @@ import (
 	"github.com/coxswain-sidecar/coxswain/client/api"
 )
 
-// heal reports sidecars that do not recover by themselves and work again after the last
-// fault has ended.
+// heal reports sidecars that ended, or that do not work again by themselves after the last fault has ended.
 func (r *run) heal(ctx context.Context) []Violation {
 	var found []Violation
 	fail := func(s *Sidecar, err error) {
@@ -31,8 +30,8 @@ func (r *run) heal(ctx context.Context) []Violation {
 	return found
 }
 
-// healed waits until a sidecar is ready and works. The last fault may be so
-// young that readiness has not left yet, and servers may still be electing.
+// healed waits until a sidecar is ready and works. Right after the last fault the sidecar may still report that it is
+// ready although it does not work, and servers may still be electing a master.
 func healed(ctx context.Context, s *Sidecar, name string) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -65,8 +64,8 @@ func pair(ctx context.Context, s *Sidecar, name string) error {
 	return lk.Release(ctx)
 }
 
-// settled reports limits that counted wrongly, and what the dead still hold. Its
-// clients come after all others have gone.
+// settled reports limits that counted wrongly, and leases that killed clients and sidecars still hold. Its clients
+// connect after all others have gone.
 func (r *run) settled() []Violation {
 	ctx := context.Background() // each question has its own time
 	c, err := client.Dial(ctx, client.Options{Socket: r.sidecars[0].Socket(), Client: "chaos", Instance: "settled"})
@@ -94,8 +93,8 @@ func (r *run) settled() []Violation {
 			ask(s.name+": the line", func() error { return stand(ctx, s) })
 		}
 	}
-	// What a killed sidecar held, and what could not be given back while Redis did
-	// not answer, is free when its TTL has ended.
+	// The locks of a killed sidecar, and those that could not be given back while Redis did not reply, are free when
+	// their TTL has ended.
 	for _, name := range slices.Concat(sessionLocks, shortLocks) {
 		ask("the dead", func() error { return free(ctx, c, name, sessionTTL+patience) })
 	}
@@ -119,7 +118,7 @@ func widow(ctx context.Context, s *Sidecar, c *client.Client, name string) error
 		return err
 	}
 	_, err = holder.LockAcquire(ctx, name, client.LockOptions{TTL: 10 * patience})
-	_ = holder.Close() // with the lock
+	_ = holder.Close() // without releasing the lock
 	if err != nil {
 		return err
 	}
@@ -163,7 +162,7 @@ func free(ctx context.Context, c *client.Client, name string, limit time.Duratio
 	}
 }
 
-// counted reads how much the counting limits have lost.
+// counted reads how much was taken from the counting limits, and reports those that counted wrongly.
 func (r *run) counted(ctx context.Context, c *client.Client) []Violation {
 	var found []Violation
 	for _, key := range countedKeys {
@@ -196,11 +195,11 @@ func (r *run) switches() []time.Time {
 	return r.top.Switches()
 }
 
-// switchTakes is longer than a switch that nobody ordered takes: from its end
-// back to when the old master was given up.
+// switchTakes is longer than a failover takes that no fault caused, from when the sentinels give up the old master to
+// its end.
 const switchTakes = 5 * time.Second
 
-// intact returns until when no write can have been lost.
+// intact returns the time until which no write can have been lost.
 func (r *run) intact() time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -216,8 +215,8 @@ func (r *run) judge() []Violation {
 	h, losses, intact := r.history, r.losses(), r.intact()
 	found := slices.Concat(
 		h.Strange, Fences(h.Grants(), losses > 0), Answered(h.Waits, patience),
-		// Redis replicates asynchronously: once it may have lost a grant there may be two
-		// holders, and the fence alone tells them apart.
+		// Redis replicates asynchronously: once it may have lost a grant, a lock may have two holders, which only their
+		// fences distinguish. So these rules hold only until intact.
 		Linearizable(Until(h.Ops, intact), queued),
 		Beliefs(slices.DeleteFunc(slices.Clone(h.Holds), func(x Hold) bool { return x.From >= intact || x.Limit > 0 }), &r.stalls),
 	)

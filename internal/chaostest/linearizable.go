@@ -11,25 +11,22 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// checkTime bounds the search for one lock's order. It is long beyond need: a
-// search that ends without a verdict is a violation too, since it shows nothing.
+// checkTime bounds the search for one lock's order. It is much longer than a search takes, since a search without a
+// verdict counts as a violation.
 const checkTime = 60 * time.Second
 
-// owner is a lock bound to its TTL, with TTLs longer than any hold, so that
-// nothing but its owner ends it.
+// owner is the state of a lock that is bound to its TTL, which is longer than any hold, so that only the owner ends it.
 type owner struct {
 	token string // empty: free
 	fence uint64 // of the last grant whose fence is known
-	// silent: token was granted it by a call that nobody heard the answer of, with
-	// a fence above this one.
+	// silent reports that the lock was granted to token by a call without an answer; its fence is above this one.
 	silent bool
 }
 
-// Linearizable reports each lock or semaphore whose operations cannot be put in
-// one order, every one at an instant between its call and its return, in which it
-// does what it promises: one owner at a time, or as many permits as its limit;
-// rising fences; and a refusal only while that much is not free. The last is not
-// asked of those for which queued is true: who stands in line comes first.
+// Linearizable reports each lock or semaphore whose operations cannot be put in one order, each at an instant between
+// its call and its return, in which the object keeps its promises: one owner at a time, or at most as many permits as
+// its limit; rising fences; and a refusal only if there is not enough free. The last is not required of objects for
+// which queued returns true, where a call may be refused because others are in the waiting line.
 func Linearizable(ops []LockOp, queued func(name string) bool) []Violation {
 	byName := make(map[string][]LockOp)
 	for _, o := range ops {
@@ -68,20 +65,19 @@ func order(m *porcupine.Model, ops []LockOp) porcupine.CheckResult {
 	return porcupine.CheckOperationsTimeout(*m, history, checkTime)
 }
 
-// shortest is the end of the shortest beginning of a history that is
-// impossible by itself: a beginning of a possible history is possible, so the
-// first impossible one is found by halving.
+// shortest returns the last operations of the shortest prefix of a history that is impossible by itself. Every prefix
+// of a possible history is possible, so the first impossible one is found by binary search.
 func shortest(m *porcupine.Model, ops []LockOp) []LockOp {
 	const shown = 16
 	ops = slices.Clone(ops)
 	slices.SortFunc(ops, func(a, b LockOp) int { return cmp.Compare(a.Return, b.Return) })
 	n := sort.Search(len(ops), func(i int) bool { return order(m, Until(ops, ops[i].Return)) == porcupine.Illegal })
-	if n == len(ops) { // the search had no verdict on the way
+	if n == len(ops) { // a check within the search ended without a verdict
 		n--
 	}
 	part := Until(ops, ops[n].Return)
 	slices.SortStableFunc(part, func(a, b LockOp) int { return cmp.Compare(a.Return, b.Return) })
-	// What is open at the end matters whenever it began; of the rest the last do.
+	// All operations without a return may matter, whenever they began; of the others only the last ones are returned.
 	settled := slices.IndexFunc(part, func(o LockOp) bool { return o.Return == Never })
 	if settled < 0 {
 		settled = len(part)
@@ -89,7 +85,7 @@ func shortest(m *porcupine.Model, ops []LockOp) []LockOp {
 	return part[max(0, settled-shown):]
 }
 
-// Until is what was known of a history at one time.
+// Until returns a history as it was known at one time: operations that had not returned have an unknown outcome.
 func Until(ops []LockOp, end time.Duration) []LockOp {
 	var known []LockOp
 	for _, o := range ops {
@@ -114,7 +110,7 @@ func lockModel(queued bool) porcupine.Model {
 	return m.ToModel()
 }
 
-// step are the states after an operation; none = it cannot have had this outcome.
+// step returns the possible states after an operation; none means that it cannot have had this outcome.
 func step(s owner, o LockOp, queued bool) []any {
 	mine := s.token == o.Token
 	switch o.Kind {
@@ -139,8 +135,8 @@ func step(s owner, o LockOp, queued bool) []any {
 		case o.Outcome == Unknown && mine:
 			return []any{s, freed}
 		case mine:
-			// Its first try freed the lock and its answer was lost; a later one found what
-			// became of the lock since.
+			// The first try released the lock and its answer was lost; a later try got the answer for the lock's later
+			// state.
 			return []any{freed}
 		}
 		return []any{s}
@@ -153,7 +149,7 @@ func acquire(s owner, o LockOp, queued bool) []any {
 	case Acquired:
 		granted := owner{token: o.Token, fence: o.Fence}
 		switch {
-		case mine && !s.silent && s.fence == o.Fence, // again, and nothing changed
+		case mine && !s.silent && s.fence == o.Fence, // a repeated acquire, which changes nothing
 			mine && s.silent && s.fence < o.Fence,
 			s.token == "" && s.fence < o.Fence:
 			return []any{granted}
@@ -167,7 +163,7 @@ func acquire(s owner, o LockOp, queued bool) []any {
 			return []any{s, owner{token: o.Token, fence: s.fence, silent: true}}
 		}
 		return []any{s}
-	default: // Gone: whoever asks for its own token again, and has not released it, has it.
+	default: // Gone is impossible: a worker that repeats an acquire has not released its token.
 	}
 	return nil
 }

@@ -9,8 +9,8 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	// Removing a toxic may close a link while the pipe before it has a chunk in hand,
-	// or what reads the connection has, which it then waits forever to pass on.
+	// Removing a toxic may close a link while the pipe before it, or the goroutine that reads the connection, is
+	// passing on a chunk; that goroutine then waits forever.
 	redistest.Main(m,
 		goleak.IgnoreTopFunction("github.com/Shopify/toxiproxy/v2/stream.(*ChanWriter).Write"),
 		goleak.IgnoreTopFunction("github.com/Shopify/toxiproxy/v2/toxics.(*NoopToxic).Pipe"),

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Count is what pool.stats said.
+// Count is the answer of one call of pool.stats.
 type Count struct {
 	Name                               string
 	Call, Return                       time.Duration
@@ -17,8 +17,8 @@ func (c Count) String() string {
 		at(c.Call), at(c.Return), c.Name, c.Live, c.Cooling, c.Banned, c.Free, c.Total)
 }
 
-// Complete reports counts whose parts do not make their total, and, for as long
-// as nothing can have been lost, totals that are not all the members.
+// Complete reports counts whose parts do not add up to their total, and, until intact, while nothing can have been
+// lost, totals that are not the number of members.
 func Complete(counts []Count, members int64, intact time.Duration) []Violation {
 	var found []Violation
 	for _, c := range counts {
@@ -32,9 +32,8 @@ func Complete(counts []Count, members int64, intact time.Duration) []Violation {
 	return found
 }
 
-// Opening is a report on a member that was its holder's, after which its breaker
-// was open. It was not before, or there had been no permit: so it opened between
-// the call and its return.
+// Opening is a report by the holder of a member, after which the member's breaker was open. The breaker was not open
+// when the permit was given out, so it opened between the call and its return.
 type Opening struct {
 	Client, Key  string
 	Call, Return time.Duration
@@ -44,9 +43,9 @@ func (o Opening) String() string {
 	return fmt.Sprintf("%s..%s breaker of %s opened by a report of %s", at(o.Call), at(o.Return), o.Key, o.Client)
 }
 
-// Shut reports permits that were asked for when a member's breaker had opened and
-// were had before it can have let anyone pass, which is openFor after the report
-// was sent at the earliest.
+// Shut reports permits that were asked for after a member's breaker had opened, and were granted before the breaker can
+// have let a call through, which is openFor after the report was sent at the earliest. Grants after intact do not
+// count.
 func Shut(opened []Opening, charges []Charge, openFor, intact time.Duration) []Violation {
 	var found []Violation
 	for _, o := range opened {

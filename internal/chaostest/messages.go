@@ -8,38 +8,37 @@ import (
 	"time"
 )
 
-// Posted is a message that a producer published under an id of its own, which its
-// body is.
+// Posted is a message that a producer published. Its body is its id, which the producer chose.
 type Posted struct {
 	Stream, ID   string
-	Call, Return time.Duration // Return is Never when nobody knows whether it is there
+	Call, Return time.Duration // Return is Never when it is not known whether the message is there
 }
 
 func (p Posted) String() string {
 	return fmt.Sprintf("%s..%s %s published to %s", at(p.Call), at(p.Return), p.ID, p.Stream)
 }
 
-// poisonous ends the ids of messages that no consumer acknowledges.
+// poisonous is the end of the ids of messages that no consumer acknowledges.
 const poisonous = "!"
 
 // IsPoison reports whether a message of this id is never acknowledged.
 func IsPoison(id string) bool { return strings.HasSuffix(id, poisonous) }
 
-// Handling is a message that a consumer had, and how it ended it.
+// Handling is one handling of a message by a consumer, and how the consumer ended it.
 type Handling struct {
 	Client, Stream, Group, ID string
-	// Message is the id that the stream gave it.
+	// Message is the id that the message got in the stream; ID is that of its producer.
 	Message string
 	Attempt int64
-	// Call is when the consumer asked for it, by a fetch or by a subscription, so that
-	// it was not delivered before. Begin is when it began to work on it.
+	// Call is when the consumer asked for messages, by a fetch or by a subscription; the message was not delivered to
+	// it before. Begin is when it began to work on the message.
 	Call, Begin time.Duration
-	// End is Ack, Nack, or nothing where the consumer did neither. EndReturn is Never,
-	// and Outcome Unknown, when there was no answer.
+	// End is Ack, Nack, or empty if the consumer sent neither. EndReturn is Never, and Outcome Unknown, if there was no
+	// answer.
 	End                Kind
 	Outcome            Outcome
 	EndCall, EndReturn time.Duration
-	// Cut: its connection was closed meanwhile, so that the message was given back.
+	// Cut reports that the connection was closed during the handling, so that the message was given back.
 	Cut bool
 }
 
@@ -54,10 +53,10 @@ func (h Handling) String() string {
 	return s
 }
 
-// unheard reports whether it ended without an answer, or may have.
+// unheard reports whether the handling ended, or may have ended, without an answer.
 func (h Handling) unheard() bool { return h.End == "" || h.Outcome == Unknown || h.Cut }
 
-// met reports whether a fault may have met it before it was answered.
+// met reports whether there was a fault between its call and its answer.
 func (h Handling) met(harm []Span) bool { return meets(harm, Span{h.Call, h.EndReturn}) }
 
 // Letter is a dead letter.
@@ -70,42 +69,39 @@ func (l Letter) String() string {
 	return fmt.Sprintf("dead letter %s of %s for group %s after %d attempts", l.ID, l.Stream, l.Group, l.Attempts)
 }
 
-// Span is a time, with its ends.
+// Span is an interval of time, with both ends included.
 type Span struct{ From, Till time.Duration }
 
-// Messages are what became of the messages of streams whose groups have nothing left
-// to do.
+// Messages is the history of the messages of streams whose groups have nothing left to do.
 type Messages struct {
 	Groups        []string
 	MaxDeliveries int64
 	Posted        []Posted
 	Handled       []Handling
-	// Logs are, by stream, the ids of all messages that are in it in the end. A stream
-	// that is missing was not emptied, and is not judged by what is left.
+	// Logs has, by stream, the ids of all messages that are in it at the end. A stream that is missing here was not
+	// finished; its messages at the end are not checked.
 	Logs    map[string][]string
 	Letters []Letter
-	// Harm is when something was broken that may have ended a delivery: a sidecar that
-	// was killed, a server that did not answer. That a consumer was killed is no harm to
-	// what others have.
+	// Harm has the times of faults that may have ended a delivery: a sidecar was killed, or a server did not reply. A
+	// killed consumer does not count, since it ends no delivery of another one.
 	Harm []Span
-	// Cuts are when consumers were killed, or left: what they had been sent and had not
-	// begun is not among Handled.
+	// Cuts has the times in which consumers were killed, or left: messages that they had been sent then, but on which
+	// they had not begun to work, are not in Handled.
 	Cuts []Span
-	// Lossy is when Redis may have lost writes, with those that were answered before and
-	// not replicated; from Never on if it lost none.
+	// Lossy is the time in which Redis may have lost writes, which includes earlier ones that it had answered and not
+	// replicated. Its From is Never if Redis lost none.
 	Lossy Span
 }
 
 // Figures count what a run of streams consisted of.
 type Figures struct {
-	// Posted messages, of which Lost were answered and are not in the stream.
+	// Posted counts the published messages; Lost counts those of them that were answered and are not in the stream.
 	Posted, Lost int
-	// Handled is how often consumers had a message, by all groups. Nacked of these were
-	// for another attempt, Duplicates are those beyond the first, InFlight those that were
-	// not answered, since their consumer was killed or its connection closed, and Harmed
-	// the others that a fault may have met.
+	// Handled counts all handlings, of all groups. Of these, Nacked were given back for another attempt; Duplicates are
+	// those beyond the first of a message that were not due to a nack; InFlight got no answer, since the consumer was
+	// killed or its connection closed; and Harmed are the others during which there was a fault.
 	Handled, Nacked, Duplicates, InFlight, Harmed int
-	// Forgotten are acknowledged messages that came again since Redis lost the ack.
+	// Forgotten counts acknowledged messages that were delivered again because Redis lost the ack.
 	Forgotten int
 	Dead      int
 }
@@ -116,20 +112,19 @@ func (f Figures) String() string {
 		fmt.Sprintf("nacked %d, acks lost by Redis %d, dead %d", f.Nacked, f.Forgotten, f.Dead)
 }
 
-// ofGroup names what a group is to do with a message: by its producer's id, or by the
-// stream's.
+// ofGroup identifies a message within a group. id is its producer's id or, where that is meant, the id in the stream.
 type ofGroup struct{ stream, group, id string }
 
-// AtLeastOnce reports messages of which a group was told too little or too much:
+// AtLeastOnce reports messages for which a promise to a group was broken:
 //
-//   - each that is in the stream is there once, and was acknowledged by each group or is
-//     a dead letter; one whose publisher was answered is there, unless Redis lost it;
-//   - none is delivered after its ack was answered;
-//   - no more than one delivery of a message ends in peace: so there are no more
-//     duplicates than deliveries that were in flight at a kill or a fault;
-//   - the dead letters are the poison, after as many attempts as there may be.
+//   - Each message in the stream is there once, and was acknowledged by each group or is a dead letter. A message whose
+//     publisher was answered is there, unless Redis lost it.
+//   - No message is delivered after its ack was answered.
+//   - At most one delivery of a message ends with an ack and without a fault, so that there are no more duplicates than
+//     deliveries that were in flight at a kill or a fault.
+//   - The dead letters are exactly the poison, after max_deliveries attempts.
 //
-// Before and behind Lossy this holds without exception.
+// Before and after Lossy this holds without exception.
 func (m *Messages) AtLeastOnce() (Figures, []Violation) {
 	harm := merged(m.Harm)
 	byMessage := make(map[ofGroup][]Handling)
@@ -157,14 +152,15 @@ func (Messages) broken(h Handling, what string, part ...string) Violation {
 	return Violation{Rule: "stream", What: fmt.Sprintf("%s of %s, group %s: %s", h.ID, h.Stream, h.Group, what), Part: part}
 }
 
-// kept judges by what is in the streams in the end.
+// kept checks the messages that are in the streams at the end.
 func (m *Messages) kept(harm []Span, f *Figures) []Violation {
 	done := make(map[ofGroup]bool)
 	tried := make(map[ofGroup][]string)
 	for _, h := range m.Handled {
 		k := ofGroup{h.Stream, h.Group, h.ID}
-		// An ack without an answer may have been carried out, and only then is nothing left; one
-		// that was repeated finds that it was.
+		// An ack without an answer may have been carried out: since no message is left to do, it was if there is no
+		// other ack. An ack that was repeated during a fault may be answered that the delivery has ended, because an
+		// earlier try was carried out.
 		done[k] = done[k] || h.End == Ack && (h.Outcome == Acked || h.unheard() || h.met(harm))
 		if len(tried[k]) < 10 {
 			tried[k] = append(tried[k], h.String())
@@ -226,8 +222,8 @@ func (m *Messages) afterAck(of []Handling) []Violation {
 	return nil
 }
 
-// inPeace reports a message that was acknowledged more than once while nothing was
-// broken, and counts.
+// inPeace reports a message that was acknowledged more than once without a fault, and adds its handlings to the
+// figures.
 func (m *Messages) inPeace(of []Handling, harm []Span, f *Figures) []Violation {
 	var calm, before, behind []Handling
 	nacked := 0
@@ -260,8 +256,8 @@ func (m *Messages) inPeace(of []Handling, harm []Span, f *Figures) []Violation {
 	return nil
 }
 
-// attempts reports poison that was delivered too often, or whose attempts were not all
-// real: one that no consumer began was sent to one that was killed or left.
+// attempts reports poison that was delivered too often, or for which an attempt was counted that no consumer began. The
+// latter is allowed if the attempt may have been sent to a consumer that was killed or left.
 func (m *Messages) attempts(of []Handling, cuts []Span) []Violation {
 	of = slices.Clone(of)
 	slices.SortStableFunc(of, func(a, b Handling) int { return cmp.Compare(a.Attempt, b.Attempt) })
@@ -284,7 +280,7 @@ func (m *Messages) attempts(of []Handling, cuts []Span) []Violation {
 	return nil
 }
 
-// buried reports dead letters that are no poison, and poison that is no dead letter.
+// buried reports dead letters that are not poison, and poison that is not a dead letter.
 func (m *Messages) buried() []Violation {
 	var found []Violation
 	letters := make(map[ofGroup]int)
@@ -310,7 +306,7 @@ func (m *Messages) buried() []Violation {
 	return found
 }
 
-// merged puts spans in order, and those together that touch.
+// merged sorts spans, and joins those that overlap or touch.
 func merged(spans []Span) []Span {
 	spans = slices.Clone(spans)
 	slices.SortFunc(spans, func(a, b Span) int { return cmp.Compare(a.From, b.From) })
@@ -325,7 +321,7 @@ func merged(spans []Span) []Span {
 	return all
 }
 
-// meets reports whether a time has something of merged spans.
+// meets reports whether a span overlaps or touches any of merged spans.
 func meets(spans []Span, s Span) bool {
 	i, _ := slices.BinarySearchFunc(spans, s.From, func(x Span, from time.Duration) int { return cmp.Compare(x.Till, from) })
 	return i < len(spans) && spans[i].From <= s.Till

@@ -11,7 +11,7 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/chaostest"
 )
 
-// handled is a handling of a message of stream s that was not ended, for group g.
+// handled returns a handling for group g of a message of stream s, which was not ended.
 func handled(id string, attempt int64, call, begin int) chaostest.Handling {
 	return chaostest.Handling{
 		Client: "c", Stream: "s", Group: "g", ID: id, Message: "of " + id, Attempt: attempt,
@@ -19,7 +19,7 @@ func handled(id string, attempt int64, call, begin int) chaostest.Handling {
 	}
 }
 
-// by is how a handling was ended, 1 ms after it began and answered another 1 ms later.
+// by ends a handling 1 ms after it began. The answer comes another 1 ms later.
 func by(h chaostest.Handling, end chaostest.Kind, o chaostest.Outcome) chaostest.Handling {
 	h.End, h.Outcome, h.EndCall, h.EndReturn = end, o, h.Begin+ms, h.Begin+2*ms
 	if o == chaostest.Unknown {

@@ -10,24 +10,23 @@ import (
 	"github.com/coxswain-sidecar/coxswain/client"
 )
 
-// noun is what a primitive brings to a run, beside locks and limits.
+// noun is the part of a run that is about one noun, apart from locks and limits.
 type noun struct {
-	// roles are what some of each sidecar's workers do.
+	// roles returns the tasks of this noun for workers of one sidecar, one for each worker.
 	roles func(*worker) []func(context.Context)
-	// config is its part of the sidecars' configuration, if any.
+	// config returns its part of the sidecars' configuration; may be nil.
 	config func() string
-	// before is done once before the workers begin; may be nil.
+	// before is called once before the workers begin; may be nil.
 	before func(context.Context, *client.Client) error
-	// after are questions to be answered without an error when all work is done, by
-	// what they are about; may be nil.
+	// after returns checks, by their subjects, that must succeed when all work is done; may be nil.
 	after func(*run) map[string]func(context.Context, *client.Client) error
-	// judge applies its rules; losses and intact are the run's.
+	// judge applies its rules to the history. losses and intact are those of the run.
 	judge func(r *run, losses int, intact time.Duration) []Violation
-	// shows are counts, by what of, without which the run shows nothing.
+	// shows returns counts, by what they count. If any is 0, the run shows nothing.
 	shows func(*History) map[string]int
 }
 
-// nouns are all of them.
+// nouns are all nouns of a run.
 var nouns = []noun{
 	breakerNoun,
 	permitNoun,
@@ -37,7 +36,7 @@ var nouns = []noun{
 	streamNoun,
 }
 
-// rolesOfNouns are those of all nouns.
+// rolesOfNouns returns the roles of all nouns.
 func rolesOfNouns(w *worker) []func(context.Context) {
 	var all []func(context.Context)
 	for _, n := range nouns {
@@ -46,7 +45,7 @@ func rolesOfNouns(w *worker) []func(context.Context) {
 	return all
 }
 
-// config is the sidecars': what has no place in a call.
+// config returns the sidecars' configuration, which has what calls cannot give.
 func config() string {
 	var b strings.Builder
 	for _, n := range nouns {
@@ -57,7 +56,7 @@ func config() string {
 	return b.String()
 }
 
-// beforeWork makes what the workers of nouns use.
+// beforeWork makes the objects that the workers of nouns use.
 func beforeWork(ctx context.Context, s *Sidecar) error {
 	c, err := client.Dial(ctx, client.Options{Socket: s.Socket(), Client: "chaos", Instance: "before"})
 	if err != nil {
@@ -84,7 +83,7 @@ func (r *run) judgeNouns(losses int, intact time.Duration) []Violation {
 	return found
 }
 
-// idleNouns reports what of a run shows nothing, as of idle.
+// idleNouns reports nouns of which nothing happened in the run, as idle does.
 func (r *run) idleNouns() []Violation {
 	var found []Violation
 	for _, n := range nouns {
@@ -112,7 +111,7 @@ func granted(h *History, names ...string) map[string]int {
 	return n
 }
 
-// until repeats a question until it has no error, or ctx ends.
+// until repeats a question until it returns no error, or ctx ends.
 func until(ctx context.Context, question func() error) error {
 	for {
 		err := question()

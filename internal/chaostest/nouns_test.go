@@ -9,14 +9,13 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/chaostest"
 )
 
-// permits makes an operation of a lock one of a semaphore of 3.
+// permits turns an operation on a lock into one on a semaphore of 3 permits.
 func permits(n int64, o chaostest.LockOp) chaostest.LockOp {
 	o.Limit, o.Permits = 3, n
 	return o
 }
 
-// semaphoreHistories are forged; the last operation of a wrong one is what is
-// wrong with it.
+// semaphoreHistories are forged histories. In a wrong one the last operation is the wrong one.
 var semaphoreHistories = map[string]struct {
 	wrong bool
 	ops   []chaostest.LockOp
@@ -124,7 +123,7 @@ func TestNoMorePermitsAreBelievedInThanThereAre(t *testing.T) {
 	require.Len(t, found, 1)
 	require.Contains(t, found[0].String(), "s: 4 permits of 3 were held at 0.0090s")
 
-	// Who was told late of a loss has not held it as long as it believes.
+	// A client that got its loss late has not held the permits as long as it recorded.
 	var stalls chaostest.Stalls
 	stalls.Add(10*time.Second, 11*time.Second)
 	require.Len(t, chaostest.Crowded(over, &stalls), 1)
@@ -208,7 +207,7 @@ func TestNoMoreProbesAreOutThanMayBe(t *testing.T) {
 	require.Contains(t, found[0].String(), "3 probes out at once, at most 2 allowed")
 }
 
-// entries are what producer 1 put into a queue, one after the other.
+// entries returns the entries that producer 1 put into a queue, one after the other.
 func entries(ids ...string) []chaostest.Entry {
 	var all []chaostest.Entry
 	for i, id := range ids {
@@ -217,7 +216,7 @@ func entries(ids ...string) []chaostest.Entry {
 	return all
 }
 
-// given is a delivery under a lease of 100 ms that was never ended.
+// given returns a delivery under a lease of 100 ms that was never ended.
 func given(id string, attempt int64, call, end int) chaostest.Delivery {
 	return chaostest.Delivery{
 		Queue: "q", ID: id, Attempt: attempt, Call: time.Duration(call) * ms, Return: time.Duration(end) * ms,
@@ -225,7 +224,7 @@ func given(id string, attempt int64, call, end int) chaostest.Delivery {
 	}
 }
 
-// ended is how a delivery was ended.
+// ended returns the delivery as its client ended it.
 func ended(d chaostest.Delivery, by chaostest.Kind, o chaostest.Outcome, call, end int) chaostest.Delivery {
 	d.End, d.Outcome, d.EndCall, d.EndReturn = by, o, time.Duration(call)*ms, time.Duration(end)*ms
 	if o == chaostest.Unknown {

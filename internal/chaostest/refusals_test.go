@@ -12,8 +12,8 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/chaostest"
 )
 
-// everywhere tells each server a command, replicas too: the role of one may change
-// before the harm ends. One that is not there comes back as it was at its start.
+// everywhere sends a command to each server, also to replicas, since the role of a server may change before the fault
+// ends. A server that is down is left out: when it comes back, it has the settings of its start.
 func everywhere(addrs []string, conf *tls.Config) func(context.Context, ...any) error {
 	return func(_ context.Context, args ...any) error {
 		var failed []error
@@ -26,9 +26,8 @@ func everywhere(addrs []string, conf *tls.Config) func(context.Context, ...any) 
 	}
 }
 
-// surely repeats a command that may be repeated until the server has carried it out
-// or is not there: other faults cut the connection, and a harm that was not ended
-// would outlast the run.
+// surely repeats a command, which must be idempotent, until the server has carried it out or is down. Other faults cut
+// the connection, and a fault that was not ended would last until the end of the run.
 func surely(do func(context.Context, ...any) error, args []any) error {
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
@@ -45,7 +44,7 @@ func surely(do func(context.Context, ...any) error, args []any) error {
 	}
 }
 
-// lasting is a harm that lasts from one command to another.
+// lasting returns a fault that one command begins and another one ends.
 func lasting(name string, do func(context.Context, ...any) error, begin, end []any) chaostest.Fault {
 	return chaostest.Fault{
 		Name: name, Weight: 1, Longest: 2 * time.Second,
@@ -55,8 +54,8 @@ func lasting(name string, do func(context.Context, ...any) error, begin, end []a
 	}
 }
 
-// refusals have servers answer and refuse for a while. What a server refuses it
-// has not done, so that no rule of histories bends for them.
+// refusals are faults in which servers refuse commands for a while. A refused command was not carried out, so that all
+// rules of histories apply without exception.
 func refusals(do func(context.Context, ...any) error) []chaostest.Fault {
 	return []chaostest.Fault{
 		lasting("no memory", do, []any{"CONFIG", "SET", "maxmemory", "1"}, []any{"CONFIG", "SET", "maxmemory", "0"}),
@@ -65,7 +64,8 @@ func refusals(do func(context.Context, ...any) error) []chaostest.Fault {
 	}
 }
 
-// readOnly makes a lone server the replica of nobody, with its data.
+// readOnly makes a lone server read-only: it becomes the replica of an address at which no server is, and keeps its
+// data.
 func readOnly(do func(context.Context, ...any) error) chaostest.Fault {
 	return lasting("read only", do, []any{"REPLICAOF", "127.0.0.1", "1"}, []any{"REPLICAOF", "NO", "ONE"})
 }

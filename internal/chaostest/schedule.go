@@ -7,19 +7,19 @@ import (
 	"time"
 )
 
-// Fault is something that can be done to the system.
+// Fault is a fault that can be injected into the system.
 type Fault struct {
 	Name string
-	// Targets is how many things it may hit, such as sidecars; one unless given.
+	// Targets is the number of targets that it may hit, such as sidecars; 0 means 1.
 	Targets int
-	// Longest is how long it may last; 0 = an instant.
+	// Longest is how long it may last; 0 = it has no duration.
 	Longest time.Duration
-	// Weight is how often it is drawn, among the others. One with Every is not
-	// drawn: it comes about so often, and surely.
+	// Weight is how likely it is to be drawn, in proportion to the others. A fault with Every is not drawn: it comes
+	// about once in that time, in any case.
 	Weight int
 	Every  time.Duration
-	// Begin does it. It returns what ends it, which is nil for an instant. The
-	// event's Dose, 0 to 99, says how bad it is.
+	// Begin begins the fault. It returns the function that ends it, nil if the fault has no duration. The event's Dose,
+	// 0 to 99, is how severe it is.
 	Begin func(Event) (end func() error, err error)
 }
 

@@ -15,8 +15,8 @@ import (
 	"github.com/coxswain-sidecar/coxswain/client/api"
 )
 
-// patience is how long anything may take that has to happen at all. It decides
-// nothing but how long a broken run takes to say so.
+// patience bounds how long the run waits for something that must happen. It only affects how long a broken run takes to
+// fail.
 const patience = 30 * time.Second
 
 // Build compiles the sidecar into dir and returns its path.
@@ -27,7 +27,7 @@ func Build(ctx context.Context, dir string) (string, error) {
 // build compiles a program of this module.
 func build(ctx context.Context, dir, name, of string) (string, error) {
 	path := filepath.Join(dir, name)
-	//nolint:gosec // the path is the test's own
+	//nolint:gosec // the test made the path
 	cmd := exec.CommandContext(ctx, "go", "build", "-o", path, "github.com/coxswain-sidecar/coxswain/"+of)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build the %s: %w\n%s", name, err, out)
@@ -48,7 +48,7 @@ type Sidecar struct {
 // process is one run of a program.
 type process struct {
 	os   *os.Process
-	done chan struct{} // closed when it is gone
+	done chan struct{} // closed when it has ended
 }
 
 // start runs a command, which ends with the test binary at the latest.
@@ -57,7 +57,7 @@ func start(cmd *exec.Cmd) (*process, error) {
 	p := &process{done: make(chan struct{})}
 	started := make(chan error, 1)
 	go func() {
-		// The death signal is tied to the thread that started the process.
+		// The child gets its death signal when the thread that started it ends.
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 		defer close(p.done)
@@ -65,7 +65,7 @@ func start(cmd *exec.Cmd) (*process, error) {
 		p.os = cmd.Process
 		started <- err
 		if err == nil {
-			_ = cmd.Wait() // a killed one has nothing to say
+			_ = cmd.Wait() // the error of a killed process is expected
 		}
 	}()
 	if err := <-started; err != nil {
@@ -74,26 +74,25 @@ func start(cmd *exec.Cmd) (*process, error) {
 	return p, nil
 }
 
-// kill ends it as kill -9 does.
+// kill ends the process as kill -9 does, and waits for its end.
 func (p *process) kill() {
-	_ = p.os.Kill() // it may be gone already
+	_ = p.os.Kill() // it may have ended already
 	<-p.done
 }
 
-// NewSidecar is the sidecar at path, not started, which reaches Redis by url and
-// keeps its socket and its log in dir. Config is the path of its configuration;
-// empty = it has none.
+// NewSidecar returns a sidecar that is not started yet. path is its program, url the address of its Redis, dir the
+// folder of its socket and its log, and config the path of its configuration; empty = it has none.
 func NewSidecar(name, path, dir, url, config string) *Sidecar {
 	return &Sidecar{name: name, path: path, dir: dir, url: url, config: config}
 }
 
-// Socket is where it listens.
+// Socket returns the path of the sidecar's socket.
 func (s *Sidecar) Socket() string { return filepath.Join(s.dir, s.name+".sock") }
 
-// Log is where its log is.
+// Log returns the path of the sidecar's log.
 func (s *Sidecar) Log() string { return filepath.Join(s.dir, s.name+".log") }
 
-// Start runs it, unless it runs. It returns before the socket is there.
+// Start starts the sidecar, unless it runs. It returns before the socket is there.
 func (s *Sidecar) Start() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -108,14 +107,13 @@ func (s *Sidecar) Start() error {
 	if s.config != "" {
 		args = append(args, "--config", s.config)
 	}
-	cmd := exec.Command(s.path, args...) //nolint:gosec // what Build made
+	cmd := exec.Command(s.path, args...) //nolint:gosec // Build made the program
 	cmd.Stderr = log
 	cmd.Env = append([]string{
 		"COXSWAIN_SOCKET=" + s.Socket(), "COXSWAIN_HTTP_ADDR=127.0.0.1:0", "COXSWAIN_REDIS_URL=" + s.url,
-		// A lost reply is noticed within the time that a fault lasts, and a call has
-		// the time for several tries.
+		// With these timeouts a lost reply is noticed while the fault lasts, and a call has the time for several tries.
 		"COXSWAIN_REDIS_POOL_COMMAND_TIMEOUT=1s", "COXSWAIN_REDIS_POOL_DIAL_TIMEOUT=1s",
-		"COXSWAIN_STREAMS_CONSUMER=" + s.name, // a pod each
+		"COXSWAIN_STREAMS_CONSUMER=" + s.name, // as if each sidecar were in a pod of its own
 	}, s.env...)
 	p, err := start(cmd)
 	_ = log.Close() // the child has its own
@@ -126,7 +124,7 @@ func (s *Sidecar) Start() error {
 	return nil
 }
 
-// Kill ends it as kill -9 does.
+// Kill ends the sidecar as kill -9 does.
 func (s *Sidecar) Kill() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -152,7 +150,7 @@ func (s *Sidecar) Ended() bool {
 	}
 }
 
-// Ready returns when it answers that it is ready. It connects anew.
+// Ready waits until the sidecar answers that it is ready, on a new connection.
 func (s *Sidecar) Ready(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

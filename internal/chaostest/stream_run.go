@@ -18,29 +18,29 @@ import (
 )
 
 const (
-	// KillMaster is the fault that a run of streams has once, of topologies that have it.
+	// KillMaster is the fault that a run of streams has once if its topology has it.
 	KillMaster = "kill master"
-	// bulk is its stream. In a cluster it is kept by the first master that the fault hits.
+	// bulk is the stream of such a run. In a cluster it is on the master that KillMaster hits as its first target.
 	bulk = "a"
-	// consumers are its processes, and killEvery is how long they live together.
+	// consumers is the number of consumers, and killEvery the time between two kills of one.
 	consumers = 12
 	killEvery = time.Second
-	// publishingTakes is how long publishing takes at least, and slowest at most so many in a
-	// second where there are few: else there would be no time for kills.
+	// publishingTakes is how long publishing takes, so that there is time for kills. If there are so few messages that
+	// they would come slower than slowest (messages a second), they are published at that rate.
 	publishingTakes = 100 * time.Second
 	slowest         = 200
-	// oncePoison is of how many messages one is poison.
+	// oncePoison is the number of messages of which one is poison.
 	oncePoison = 500
-	// leastMessages give poison to publish, and the time for kills.
+	// leastMessages is enough for some poison, and for the time that kills need.
 	leastMessages = 1000
 	bulkVisible   = 10 * time.Second
 	bulkDelivered = 5
-	// masterAway is how long a killed master is away at least: longer than a cluster takes to
-	// replace it, which else would go on with the one that comes back empty.
+	// masterAway is how long a killed master is down at least. It is longer than a cluster takes to replace the master;
+	// otherwise the cluster would go on with the old one, which comes back empty.
 	masterAway = 6 * time.Second
-	// stalled is how long the machine has to stand still for a delivery to end by it.
+	// stalled is the shortest stall of the machine that may end a delivery.
 	stalled = bulkVisible / 10
-	// stuck is how long a run may go without a message that is dealt with.
+	// stuck is how long a run may go on without progress.
 	stuck = 2 * time.Minute
 )
 
@@ -54,9 +54,9 @@ type streamRun struct {
 	found     []Violation // guarded by mu
 }
 
-// RunStreams publishes o.Messages messages to two groups whose consumers are processes, of
-// which one is killed every second, as are two sidecars, and once the master of Redis. It
-// fails the test for every promise of streams that was broken.
+// RunStreams publishes o.Messages messages to two groups whose consumers are processes. One consumer is killed every
+// second; two sidecars, and the master of Redis if the topology has that fault, are killed once each. RunStreams fails
+// the test for every promise of streams that was broken.
 func RunStreams(t testing.TB, o Options, top Topology) {
 	t.Helper()
 	s := &streamRun{run: &run{
@@ -91,7 +91,7 @@ func RunStreams(t testing.TB, o Options, top Topology) {
 	}
 }
 
-// fail notes an error.
+// fail records an error as a violation.
 func (s *streamRun) fail(what string, err error) {
 	if err == nil {
 		return
@@ -101,8 +101,7 @@ func (s *streamRun) fail(what string, err error) {
 	s.found = append(s.found, Violation{Rule: "streams", What: what + ": " + err.Error()})
 }
 
-// beginConsumers starts as many for each sidecar, each group, and each way of being given
-// messages.
+// beginConsumers starts the consumers, as many for each sidecar, each group, and each of the two ways to get messages.
 func (s *streamRun) beginConsumers() error {
 	path, err := build(s.t.Context(), s.dir, "consumer", "internal/chaostest/consumer")
 	if err != nil {
@@ -124,7 +123,7 @@ func (s *streamRun) beginConsumers() error {
 	return nil
 }
 
-// work publishes, and kills, until all messages were dealt with.
+// work publishes, and injects faults, until all messages were handled.
 func (s *streamRun) work(c *client.Client) {
 	var publishing, harming, killing sync.WaitGroup
 	for i, sidecar := range s.sidecars {
@@ -145,7 +144,7 @@ func (s *streamRun) work(c *client.Client) {
 	}))
 }
 
-// delivered is an error while a group was not given all messages. Its text says how many.
+// delivered returns an error while a group was not given all messages, and its text, which has the numbers.
 func delivered(ctx context.Context, c *client.Client) (string, error) {
 	st, err := c.StreamStats(ctx, api.StreamStatsParams{Stream: bulk})
 	if err != nil {
@@ -159,7 +158,7 @@ func delivered(ctx context.Context, c *client.Client) (string, error) {
 	return fmt.Sprint(err), err
 }
 
-// await repeats a question until it has no error, or nothing has changed for too long.
+// await repeats a question until it returns no error, or its text has not changed for the time stuck.
 func (s *streamRun) await(c *client.Client, question func(context.Context, *client.Client) (string, error)) error {
 	last, since := "", time.Now()
 	for {
@@ -178,7 +177,7 @@ func (s *streamRun) await(c *client.Client, question func(context.Context, *clie
 	}
 }
 
-// publishAll publishes the messages of one producer, at the sidecar's side.
+// publishAll publishes the messages of one producer through a sidecar.
 func (s *streamRun) publishAll(producer int, to *Sidecar) error {
 	ctx := s.t.Context()
 	c, err := client.Dial(ctx, client.Options{Socket: to.Socket(), Client: "chaos", Instance: fmt.Sprintf("producer%d", producer)})
@@ -188,7 +187,7 @@ func (s *streamRun) publishAll(producer int, to *Sidecar) error {
 	defer func() { _ = c.Close() }()
 	rnd := rand.New(rand.NewPCG(s.Seed, uint64(producer)))
 	var all []Posted
-	var again []api.StreamNewMessage // those that are published twice
+	var again []api.StreamNewMessage // messages of the last batch that are published again with the next one
 	began, perSecond := s.history.Now(), max(s.Messages/int(publishingTakes/time.Second), slowest)
 	for n := producer; n < s.Messages; {
 		batch, first := again, len(again)
@@ -223,7 +222,7 @@ func (s *streamRun) publishAll(producer int, to *Sidecar) error {
 	return nil
 }
 
-// publishSurely repeats one call until all of its messages were published, or known.
+// publishSurely repeats one call until all its messages were published, or found to be published already.
 func publishSurely(ctx context.Context, c *client.Client, requestID string, messages []api.StreamNewMessage) error {
 	ctx, cancel := context.WithTimeout(ctx, stuck)
 	defer cancel()
@@ -263,8 +262,8 @@ func (s *streamRun) killAll(over <-chan struct{}) {
 	}
 }
 
-// harmAll kills a sidecar when a quarter was published, and another one at three quarters,
-// and the master of Redis in between.
+// harmAll kills a sidecar when a quarter of the messages is published, the master of Redis at a half, and a sidecar at
+// three quarters.
 func (s *streamRun) harmAll() {
 	rnd := rand.New(rand.NewPCG(s.Seed, consumers+1))
 	for quarter := 1; quarter <= 3; quarter++ {
@@ -295,7 +294,7 @@ func isKillMaster(f Fault) bool { return f.Name == KillMaster }
 // mayFail reports whether there is another server to take over from the master.
 func (s *streamRun) mayFail() bool { return slices.ContainsFunc(s.top.Faults, isKillMaster) }
 
-// killMaster returns when all sidecars work again.
+// killMaster kills the master, starts it again, and returns when all sidecars work again.
 func (s *streamRun) killMaster() error {
 	i := slices.IndexFunc(s.top.Faults, isKillMaster)
 	s.lossy.From = s.history.Now()
@@ -312,7 +311,7 @@ func (s *streamRun) killMaster() error {
 	return err
 }
 
-// stop ends the consumers and reads what they did.
+// stop ends the consumers, and reads their journals into the history.
 func (s *streamRun) stop() {
 	for _, c := range s.consumers {
 		s.fail("stop", c.stop())
@@ -323,7 +322,7 @@ func (s *streamRun) stop() {
 	}
 }
 
-// told is all that is known of the messages.
+// told returns the history of the messages.
 func (s *streamRun) told() *Messages {
 	h := s.history
 	m := &Messages{
@@ -347,8 +346,8 @@ func (s *streamRun) nothing(f Figures) []Violation {
 	return found
 }
 
-// journalsIn are the files of consumers.
+// journalsIn returns the files of consumers, which are their journals and logs.
 func journalsIn(dir string) []string {
-	files, _ := filepath.Glob(filepath.Join(dir, "consumer*.*")) // the pattern is no bad one
+	files, _ := filepath.Glob(filepath.Join(dir, "consumer*.*")) // the only error is that of a malformed pattern
 	return files
 }

@@ -19,11 +19,10 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/redistest"
 )
 
-// sidecars is how many a run has.
+// sidecars is the number of sidecars of a run.
 const sidecars = 3
 
-// topologies start a Redis each, with what can be done to it; secure, all of it
-// speaks TLS only.
+// topologies start a Redis each, and return it with its faults. If secure, all its servers accept only TLS.
 var topologies = map[string]func(t *testing.T, secure bool) chaostest.Topology{
 	"standalone": standalone,
 	"flushed":    flushed,
@@ -31,13 +30,13 @@ var topologies = map[string]func(t *testing.T, secure bool) chaostest.Topology{
 	"cluster":    cluster,
 }
 
-// standalone is one server, and each sidecar has a way of its own to it.
+// standalone is one server; each sidecar has a proxy of its own to it.
 func standalone(t *testing.T, secure bool) chaostest.Topology {
 	top, _ := onServer(t, secure)
 	return top
 }
 
-// files tell sidecars of certificates; there may be none.
+// files returns the environment variables with the paths of the certificates; certs may be nil.
 func files(certs *redistest.Certificates) []string {
 	if certs == nil {
 		return nil
@@ -71,7 +70,7 @@ func onServer(t *testing.T, secure bool) (chaostest.Topology, *redis.Client) {
 	do := func(ctx context.Context, args ...any) error { return c.Do(ctx, args...).Err() }
 	top.Entries = entriesBy(c)
 	top.Faults = slices.Concat(chaostest.WayFaults(ways), commands(do), refusals(do), []chaostest.Fault{readOnly(do)})
-	// Of two at once the first that ends goes on.
+	// If two of these faults overlap, the end of the first resumes the server.
 	var mu sync.Mutex
 	signal := func(how func()) error {
 		mu.Lock()
@@ -88,8 +87,8 @@ func onServer(t *testing.T, secure bool) (chaostest.Topology, *redis.Client) {
 	return top, c
 }
 
-// flushed is standalone, and loses everything at times: what is left to check are
-// fences, and limits by as much.
+// flushed is standalone, but the server loses all data at times. Only the rules about fences then apply without
+// exception; limits may admit one more full bucket for each loss.
 func flushed(t *testing.T, secure bool) chaostest.Topology {
 	const flush = "flush all"
 	top, c := onServer(t, secure)
@@ -105,8 +104,8 @@ func flushed(t *testing.T, secure bool) chaostest.Topology {
 	return top
 }
 
-// sentinel is a master with two replicas. Sidecars learn its address from the
-// sentinels, so that nothing can be put on their ways: it is harmed itself.
+// sentinel is a master with two replicas. Sidecars get the master's address from the sentinels, so that no proxy can be
+// put in between: all faults are injected into the servers.
 func sentinel(t *testing.T, secure bool) chaostest.Topology {
 	start := redistest.StartSentinel
 	if secure {
@@ -120,12 +119,12 @@ func sentinel(t *testing.T, secure bool) chaostest.Topology {
 	})
 	t.Cleanup(func() { require.NoError(t, c.Close()) })
 	do := func(ctx context.Context, args ...any) error { return c.Do(ctx, args...).Err() }
-	// A store comes back with the role that it was first started with, which would
-	// contradict the sentinels as long as they still name it the master.
+	// A killed server comes back with the role of its first start. So it must not come back before the sentinels have
+	// named another master.
 	asked := redis.NewSentinelClient(&redis.Options{Addr: strings.Split(addrs, ",")[0], TLSConfig: set.Config(t)})
 	t.Cleanup(func() { require.NoError(t, asked.Close()) })
-	// Of a switch each sidecar hears from the sentinels by its next probe, a second
-	// later at most, and the old master is told off at about that time.
+	// Each sidecar notices a switch by its next probe of the sentinels, at most a second later; the old master is made
+	// a replica at about that time.
 	heard := asked.Subscribe(context.Background(), "+switch-master")
 	var mu sync.Mutex // guards switches
 	var switches []time.Time
@@ -190,7 +189,7 @@ func cluster(t *testing.T, secure bool) chaostest.Topology {
 	do := func(ctx context.Context, args ...any) error {
 		return c.ForEachShard(ctx, func(ctx context.Context, node *redis.Client) error { return node.Do(ctx, args...).Err() })
 	}
-	hit := []string{"a", "b", "c"} // one of each master
+	hit := []string{"a", "b", "c"} // one key of each master
 	_, nodes, _ := strings.Cut(set.URL(), "://")
 	return chaostest.Topology{
 		URLs: slices.Repeat([]string{set.URL()}, sidecars),
@@ -214,7 +213,7 @@ func entriesBy(c redis.Cmdable) func(context.Context, string) ([]string, error) 
 				return nil, err
 			}
 			for _, m := range some {
-				text, _ := m.Values["m"].(string) // what lacks it has no id, which no producer published
+				text, _ := m.Values["m"].(string) // an entry without it has no id, and so counts as one that no producer published
 				all = append(all, text)
 			}
 			if len(some) < page {
@@ -225,7 +224,7 @@ func entriesBy(c redis.Cmdable) func(context.Context, string) ([]string, error) 
 	}
 }
 
-// commands are harm that servers do to themselves when told to.
+// commands are faults that a server causes itself by a command.
 func commands(do func(context.Context, ...any) error) []chaostest.Fault {
 	command := func(name string, weight int, args func(chaostest.Event) []any) chaostest.Fault {
 		return chaostest.Fault{
@@ -245,7 +244,7 @@ func commands(do func(context.Context, ...any) error) []chaostest.Fault {
 	}
 }
 
-// sleeps stop servers, for less than makes the others believe that they are dead.
+// sleeps stop servers, for a shorter time than after which the others take them for dead.
 func sleeps(do func(context.Context, ...any) error) []chaostest.Fault {
 	return []chaostest.Fault{{
 		Name: "sleep", Weight: 2,
@@ -261,9 +260,9 @@ const failover = "failover"
 
 var errMasterDown = errors.New("left out: a master is down already")
 
-// failovers kill a master, which comes back empty, or have a replica take over in order; one at a time.
+// failovers kill a master, which comes back empty, or start an orderly failover to a replica; one at a time.
 func failovers(targets int, kill func(int) func(), order func(int)) []chaostest.Fault {
-	var mu sync.Mutex // for one goroutine at a time
+	var mu sync.Mutex // guards down, and is held while a fault begins or ends
 	down := false
 	return []chaostest.Fault{
 		{

@@ -13,14 +13,14 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// Way is a sidecar's own network path to Redis, a proxy that may be slow, cut or lossy.
+// Way is a sidecar's own network path to Redis, a proxy that can be slow, be cut, or lose replies.
 type Way struct {
 	proxy *toxiproxy.Proxy
 	addr  string
 }
 
-// NewWay leads to a server's host:port. It begins at a port below the range that
-// outgoing connections use, so that it finds it free again after a cut.
+// NewWay starts a proxy to a server's host:port. It listens on a port below the range of outgoing connections, so that
+// the port is free again after a cut.
 func NewWay(name, server string) (*Way, error) {
 	const lowest, count, tries = 20000, 12000, 20
 	s := toxiproxy.NewServer(toxiproxy.NewMetricsContainer(nil), zerolog.Nop())
@@ -35,10 +35,10 @@ func NewWay(name, server string) (*Way, error) {
 	return nil, fmt.Errorf("proxy %s: no free port in %d tries: %w", name, tries, last)
 }
 
-// Addr returns the address at which it listens, host:port.
+// Addr returns the address at which the proxy listens, host:port.
 func (w *Way) Addr() string { return w.addr }
 
-// Stop ends it and its connections.
+// Stop ends the proxy and its connections.
 func (w *Way) Stop() { w.proxy.Stop() }
 
 // poison adds a toxic until the function that it returns is called. A stream is
@@ -67,14 +67,14 @@ func WayFaults(ways []*Way) []Fault {
 		toxic("latency", 4, 2*time.Second, "latency", func(dose int) string {
 			return fmt.Sprintf(`"latency":%d,"jitter":%d`, 1+dose, 1+dose/2)
 		}),
-		// What Redis has answered is lost, though it was done: at once, until the fault
-		// ends and the connection with it, or after so many bytes, or with a reset.
+		// These lose replies of commands that Redis has carried out: all replies until the fault ends, which closes the
+		// connection; or all after so many bytes; or by a reset of the connection.
 		toxic("replies lost", 3, time.Second, "timeout", func(int) string { return `"timeout":0` }),
 		toxic("replies cut", 3, time.Second, "limit_data", func(dose int) string { return fmt.Sprintf(`"bytes":%d`, 200+20*dose) }),
 		toxic("reset", 3, 500*time.Millisecond, "reset_peer", func(dose int) string { return fmt.Sprintf(`"timeout":%d`, dose/2) }),
 		{
 			Name: "cut off", Targets: len(ways), Longest: 2 * time.Second, Weight: 2,
-			// What is refused, and ended, and never sent: a stopped proxy listens no more.
+			// A stopped proxy ends its connections and refuses new ones, so that commands are not sent.
 			Begin: func(e Event) (func() error, error) {
 				ways[e.Target].Stop()
 				return ways[e.Target].proxy.Start, nil

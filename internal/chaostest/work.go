@@ -10,9 +10,8 @@ import (
 	"github.com/coxswain-sidecar/coxswain/client/api"
 )
 
-// The locks for which the workers compete. Owned and queued ones are bound to TTLs longer
-// than any hold, so that nothing but their owners ends them; those of sessions
-// end with their connection too, and the short ones by time.
+// The locks for which the workers compete. Owned and queued ones are bound to TTLs longer than any hold, so that only
+// their owners end them. Session locks also end with their connection, and short ones also at their TTL.
 var (
 	ownedLocks   = []string{"owned/a", "owned/b", "owned/c"}
 	queuedLocks  = []string{"queued/a", "queued/b"}
@@ -31,8 +30,8 @@ func queued(name string) bool {
 	return slices.Contains(slices.Concat(queuedLocks, queuedSemaphores), name)
 }
 
-// The limits: those of which the bound is checked, by key, and one that gives
-// nothing back within a run, so that it counts what was taken.
+// The limits: bounded has those whose bound is checked, by key. counter refills next to nothing within a run, so that
+// its usage is what was taken.
 var (
 	bounded = map[string][]api.Band{
 		"one band":  {{Limit: 30, PeriodMS: 1000, Burst: 15}},
@@ -48,7 +47,7 @@ const (
 	countedWithoutID = "counted, without request ids"
 )
 
-// roles are the tasks of the workers of one sidecar, one for each.
+// roles returns the tasks of the workers of one sidecar, one for each worker.
 func (w *worker) roles() []func(context.Context) {
 	return append([]func(context.Context){
 		w.own(ownedLocks, 0), w.own(ownedLocks, 0), w.own(queuedLocks, 3000),
@@ -126,8 +125,8 @@ func (w *worker) release(ctx context.Context, name, token string) {
 	})
 }
 
-// hold takes a lock for its session, at once or in line, holds it, at times
-// for longer than its TTL, and releases it, or vanishes with it.
+// hold takes a lock for its session, at once or in the waiting line, and holds it, at times for longer than its TTL.
+// Then it releases the lock, or closes the connection without a release.
 func (w *worker) hold(names []string, ttl time.Duration) func(context.Context) {
 	return func(ctx context.Context) {
 		o := client.LockOptions{TTL: ttl}
@@ -135,7 +134,7 @@ func (w *worker) hold(names []string, ttl time.Duration) func(context.Context) {
 			o.Wait = 10 * time.Second
 		}
 		most := 30 * time.Millisecond
-		// A short one is at times held for longer than it lives without renewal.
+		// A short lock is at times held for longer than its TTL, so that it must be renewed.
 		if ttl == shortTTL && w.chance(5) {
 			most = 2 * ttl
 		}
@@ -160,7 +159,7 @@ func (w *worker) keep(ctx context.Context, h Hold, wait, most time.Duration, acq
 		return
 	}
 	h.Client, h.Call = s.name, w.history.Now()
-	// Without a deadline of its own a call has 5 s beside its wait.
+	// A call without a deadline of its own gets the default one (5 s) in addition to its wait.
 	held, err := acquire(context.WithoutCancel(ctx), s, &h)
 	h.From = w.history.Now()
 	if wait > 0 {
@@ -217,8 +216,8 @@ func (w *worker) believe(ctx context.Context, s *session, held holding, h Hold, 
 	}
 }
 
-// letGo releases what is held. A release that fails is repeated once; what is left is
-// the session's to give back, or the TTL's.
+// letGo releases a lease. A release that fails is repeated once. If that fails too, the lease ends with its session or
+// at its TTL.
 func (w *worker) letGo(ctx context.Context, held holding) {
 	for range 2 {
 		err := held.Release(ctx)
@@ -235,8 +234,8 @@ func (w *worker) admit(ctx context.Context) {
 	w.charge(ctx, key, bounded[key], int64(1+w.rnd.IntN(2)))
 }
 
-// count takes from a limit that counts: under a request id until the answer is
-// known, or once without an id, with an error that says what is not known.
+// count charges a counting limit. With a request id it repeats the call until it is answered. Without one it makes the
+// call once, and a possible error shows whether the call may have been carried out.
 func (w *worker) count(ctx context.Context) {
 	cost := int64(1 + w.rnd.IntN(3))
 	if w.chance(50) {
@@ -258,7 +257,7 @@ func (w *worker) charge(ctx context.Context, key string, bands []api.Band, cost 
 	if err != nil {
 		w.suspect(err)
 	}
-	// Redis was not reached, or did not reply: the error has which.
+	// The error shows whether Redis was not reached, or may have carried out the call.
 	var e *api.Error
 	w.charged(c, err == nil || errors.As(err, &e) && e.Code == api.Unavailable && !e.MaybeExecuted())
 }
@@ -269,8 +268,7 @@ func (w *worker) charged(c Charge, known bool) {
 	w.history.add(func() { w.history.Charges = append(w.history.Charges, c) })
 }
 
-// take asks for a charge once. What a fail mode allowed was not taken from the
-// bucket, or nobody knows.
+// take asks for a charge once. If a fail mode allowed the call, it is not known whether the bucket was charged.
 func take(ctx context.Context, s *session, c *Charge, bands []api.Band) error {
 	r, err := s.RatelimitAcquire(ctx, api.RatelimitParams{
 		Algorithm: api.AlgorithmTokenBucket, Limits: bands, Key: c.Key, Cost: c.Cost,

@@ -10,13 +10,12 @@ import (
 	"github.com/coxswain-sidecar/coxswain/client/api"
 )
 
-// The breakers, which fail so often that they open all the time, and the policy
-// that they go by.
+// The breakers, for which so many calls fail that they open again and again, and their policy.
 var breakers = []string{"breaker/a", "breaker/b"}
 
 const (
 	policy   = "chaos"
-	openFor  = 200 * time.Millisecond // and longer each time in a row
+	openFor  = 200 * time.Millisecond // the first time; longer each further time in a row
 	probes   = 2
 	probeTTL = 2 * time.Second
 )
@@ -47,7 +46,7 @@ var breakerNoun = noun{
 	},
 }
 
-// breaks asks a breaker, does what it allows, and reports how it went.
+// breaks calls breaker.allow, and if the call is allowed, waits a moment and reports an outcome.
 func (w *worker) breaks(ctx context.Context) {
 	o := BreakerOp{Name: w.one(breakers), Kind: Allow, Call: w.history.Now()}
 	var r api.BreakerAllowResult
@@ -72,8 +71,8 @@ func (w *worker) breaks(ctx context.Context) {
 	}
 }
 
-// reports tells how what a breaker allowed has gone: mostly badly while it is
-// closed, and mostly well for a probe, so that all its states come about.
+// reports reports the outcome of an allowed call: mostly a failure while the breaker is closed, and mostly a success
+// for a probe, so that all states of the breaker occur.
 func (w *worker) reports(ctx context.Context, of BreakerOp) {
 	p := api.BreakerReportParams{Name: of.Name, Policy: policy, Generation: of.Generation, Probe: of.Probe, Outcome: api.OutcomeSuccess}
 	bad := 80
@@ -98,8 +97,8 @@ func (w *worker) reports(ctx context.Context, of BreakerOp) {
 	}
 }
 
-// The wire's words: for a decision that no sidecar remembered or guessed, and for
-// one that is not to be guessed.
+// Values of the wire: the source of a decision that Redis made, and the fail mode that never allows a call without
+// Redis.
 const (
 	sourceRedis = "redis"
 	failClosed  = "closed"

@@ -10,8 +10,7 @@ import (
 	"github.com/coxswain-sidecar/coxswain/client/api"
 )
 
-// The pool whose members have buckets and breakers. The first of them fail those
-// who use them.
+// The pool whose members have buckets and breakers. Most uses of the first members fail.
 const (
 	permitPool = "pool/permits"
 	permitRule = "chaos"
@@ -49,7 +48,7 @@ var permitNoun = noun{
 	},
 }
 
-// permit takes a member that may be used now, and reports how it did.
+// permit takes a permit for a member, uses the member, and reports an outcome.
 func (w *worker) permit(ctx context.Context) {
 	if w.chance(10) {
 		w.census(ctx, permitPool)
@@ -80,7 +79,7 @@ func (w *worker) permit(ctx context.Context) {
 	}
 }
 
-// tells reports how a permit's member did.
+// tells reports the outcome of a permit's use.
 func (w *worker) tells(ctx context.Context, of api.PermitAcquireResult) {
 	p := api.PermitReportParams{Pool: permitPool, Lease: of.Lease, Outcome: api.OutcomeOK}
 	switch {

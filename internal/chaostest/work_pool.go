@@ -10,7 +10,7 @@ import (
 	"github.com/coxswain-sidecar/coxswain/client/api"
 )
 
-// The pool of which members are taken as they are, and what all pools have.
+// The pool whose members are taken without buckets and breakers, and what all pools share.
 const (
 	plainPool = "pool/plain"
 	memberTTL = 3 * time.Second
@@ -39,7 +39,7 @@ var poolNoun = noun{
 	},
 }
 
-// fill puts the members there, unless they are: at the start, and when all was lost.
+// fill puts all members into a pool, where those that are there stay: at the start, and after all data was lost.
 func fill(ctx context.Context, c *client.Client, pool string) error {
 	p := api.PoolPutParams{Pool: pool}
 	for _, id := range members {
@@ -49,7 +49,7 @@ func fill(ctx context.Context, c *client.Client, pool string) error {
 	return err
 }
 
-// refill does so where a pool was found empty.
+// refill fills a pool that was found empty.
 func (w *worker) refill(ctx context.Context, pool string) {
 	w.settle(ctx, func(ctx context.Context, s *session) error { return fill(ctx, s.Client, pool) })
 }
@@ -68,8 +68,8 @@ func (w *worker) census(ctx context.Context, pool string) {
 	}
 }
 
-// member takes a member, uses it, and gives it back or vanishes with it. At times
-// it bans one, or counts them.
+// member takes a member, uses it, and gives it back, or closes the connection without giving it back. At times it bans
+// a member or counts them instead.
 func (w *worker) member(ctx context.Context) {
 	switch {
 	case w.chance(15):
@@ -117,9 +117,9 @@ func (w *worker) member(ctx context.Context) {
 	})
 }
 
-// uses notes a member as its own for a while: no longer than until it is given
-// back, its session killed, or its first lease at an end. It reports whether it is
-// to be given back.
+// uses holds a member for a while, and records how long it certainly held it: until it gives the member back, its
+// session was killed, or the TTL of the lease is over, whichever is first. It reports whether the caller has to give
+// the member back.
 func (w *worker) uses(h Hold, on *session, bind string) bool {
 	h.Client, h.From = on.name, w.history.Now()
 	w.pause(30 * time.Millisecond)
@@ -141,7 +141,7 @@ func (w *worker) uses(h Hold, on *session, bind string) bool {
 	return !vanish
 }
 
-// gone leaves out that a member is not there: everything may have been lost.
+// gone ignores the error that a member is not there, since all data may have been lost.
 func gone(err error) error {
 	var e *api.Error
 	if errors.As(err, &e) && e.Code == api.NotFound {
@@ -150,7 +150,7 @@ func gone(err error) error {
 	return err
 }
 
-// empty waits until nobody has a member of a pool.
+// empty waits until no member of a pool is leased.
 func empty(ctx context.Context, c *client.Client, pool string) error {
 	ctx, cancel := context.WithTimeout(ctx, memberTTL+patience)
 	defer cancel()

@@ -15,9 +15,9 @@ var queues = []string{"queue/a", "queue/b"}
 const (
 	// entryTTL is longer than a run, so that nothing expires in it.
 	entryTTL = 10 * time.Minute
-	// leased is how long an entry is away from a client that forgot it.
+	// leased is the TTL of a lease, after which an entry comes back that a client took and did not end.
 	leased = time.Second
-	// full is how many entries a queue has before its producers slow down.
+	// full is the number of entries in a queue above which its producers slow down.
 	full = 50
 )
 
@@ -70,8 +70,8 @@ func (w *worker) produce(ctx context.Context) {
 	}
 }
 
-// consume takes an entry, at once or in line, and acknowledges it, gives it back,
-// forgets it, or vanishes with it.
+// consume takes an entry, at once or in the waiting line. Then it acknowledges the entry, gives it back, does nothing
+// about it, or closes the connection.
 func (w *worker) consume(ctx context.Context) {
 	p := api.QueueDequeueParams{Queue: w.one(queues), LeaseMS: leased.Milliseconds(), Bind: w.bind(), WaitMS: w.waitMS()}
 	d, on := w.dequeue(ctx, p)
@@ -93,7 +93,7 @@ func (w *worker) consume(ctx context.Context) {
 	w.history.add(func() { w.history.Given = append(w.history.Given, d.Delivery) })
 }
 
-// delivery is one with its lease.
+// delivery is a Delivery with the token of its lease.
 type delivery struct {
 	Delivery
 	lease string
@@ -117,7 +117,8 @@ func (w *worker) dequeue(ctx context.Context, p api.QueueDequeueParams) (deliver
 	return d, on
 }
 
-// end ends a delivery. What a session held is back when that ends.
+// end ends a delivery. If the lease is bound to a session that has ended, the delivery ended at the latest with the
+// session.
 func (w *worker) end(ctx context.Context, d *delivery, by Kind, bind string, on *session) {
 	d.End, d.Outcome, d.EndCall = by, Unknown, w.history.Now()
 	if bind == api.BindSession {
@@ -140,8 +141,7 @@ func (w *worker) end(ctx context.Context, d *delivery, by Kind, bind string, on 
 	}
 }
 
-// drain takes all there is out of a queue, those that come back after their
-// leases too.
+// drain takes all entries out of a queue, also those that come back when their leases end.
 func (r *run) drain(ctx context.Context, c *client.Client, queue string) error {
 	ctx, cancel := context.WithTimeout(ctx, leased+patience)
 	defer cancel()

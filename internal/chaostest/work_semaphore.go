@@ -9,8 +9,8 @@ import (
 	"github.com/coxswain-sidecar/coxswain/client/api"
 )
 
-// The semaphores, as the locks: of TTLs longer than any hold, waited for or not,
-// and of sessions. Their limits are low, so that they are full most of the time.
+// The semaphores, of the same kinds as the locks: with TTLs longer than any hold, without and with a waiting line, and
+// those of sessions. Their limits are low, so that they are full most of the time.
 var (
 	ownedSemaphores   = []string{"owned/s"}
 	queuedSemaphores  = []string{"queued/s"}
@@ -82,7 +82,7 @@ func (w *worker) take(ctx context.Context, o LockOp, waitMS int64) Outcome {
 	}).Outcome
 }
 
-// permits holds permits for its session, as hold does a lock.
+// permits takes and holds permits for its session, as hold does with a lock.
 func (w *worker) permits(ctx context.Context) {
 	o := client.SemaphoreOptions{TTL: shortTTL, Limit: semaphoreLimit, Permits: int64(1 + w.rnd.IntN(2))}
 	if w.chance(60) {

@@ -20,13 +20,13 @@ const feed = "feed"
 var feedGroups = []string{"one", "two"}
 
 const (
-	// visible is how long a message is away from a consumer that forgot it.
+	// visible is the visibility timeout, after which a message comes back that a consumer took and did not end.
 	visible = 2 * time.Second
-	// mostDeliveries is more than harm brings about for what is no poison.
+	// mostDeliveries is max_deliveries. Faults do not cause as many deliveries of a message that is not poison.
 	mostDeliveries = 10
-	// everyPoison is of how many messages of a producer one is poison.
+	// everyPoison is the number of messages of a producer of which one is poison.
 	everyPoison = 40
-	// patientAttempts is how often a consumer may fail at what is no poison.
+	// patientAttempts is the number of attempts of a message that is not poison that may fail by chance.
 	patientAttempts = 3
 )
 
@@ -69,7 +69,7 @@ var streamNoun = noun{
 	},
 }
 
-// messages are those of the run, for its rules.
+// messages returns the history of the run's messages, to which the rules are applied.
 func (r *run) messages(losses int, intact time.Duration) *Messages {
 	h := r.history
 	m := &Messages{
@@ -79,7 +79,7 @@ func (r *run) messages(losses int, intact time.Duration) *Messages {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, s := range slices.Concat(r.harm, r.stalls.spans(visible/10)) {
-		// A sidecar that lost its way finds it again a moment after the fault has ended.
+		// A sidecar that lost its connection gets a new one a moment after the fault has ended.
 		m.Harm = append(m.Harm, Span{s.From, s.Till + visible})
 	}
 	if losses > 0 {
@@ -108,7 +108,7 @@ func fetching(stream, group string, count, deliveries int64, visibility time.Dur
 	}
 }
 
-// bodyOf is the body of a message of this id, which idIn finds wherever it is in a text.
+// bodyOf returns the body of a message with this id. idIn finds the id even if the body is only a part of a text.
 func bodyOf(id string) []byte { return []byte("<" + id + ">") }
 
 var bodies = regexp.MustCompile(`<([^<>]+)>`)
@@ -124,7 +124,7 @@ func idIn(body []byte) string {
 func (w *worker) publish(ctx context.Context) {
 	w.entries++
 	x := Posted{Stream: feed, ID: fmt.Sprintf("w%02d-%05d", w.id, w.entries), Call: w.history.Now()}
-	if w.entries%everyPoison == 1 { // not by chance, so that there is some however few they are
+	if w.entries%everyPoison == 1 { // not drawn, so that there is some even among few messages
 		x.ID += poisonous
 	}
 	p := api.StreamPublishParams{Stream: feed, Body: bodyOf(x.ID)}
@@ -150,7 +150,7 @@ func (w *worker) publish(ctx context.Context) {
 	w.history.add(func() { w.history.Posted = append(w.history.Posted, x) })
 }
 
-// hand is a consumer's: by whom and for whom it handles messages.
+// hand is one call of a consumer for messages: its worker, session, group and binding.
 type hand struct {
 	w           *worker
 	s           *session
@@ -161,7 +161,7 @@ type hand struct {
 	rnd *rand.Rand
 }
 
-// hand is one for what is asked for now.
+// hand returns a hand for a call that is made now.
 func (w *worker) hand(s *session, bind string) *hand {
 	return &hand{
 		w: w, s: s, group: w.one(feedGroups), bind: bind, call: w.history.Now(),
@@ -175,7 +175,7 @@ func (x *hand) draw(n int) int {
 	return x.rnd.IntN(n)
 }
 
-// begin is the handling of a message that the consumer begins to work on.
+// begin begins the handling of a message, and works on it for a moment.
 func (x *hand) begin(m api.StreamMessage) Handling {
 	h := Handling{
 		Client: x.s.name, Stream: m.Stream, Group: m.Group, ID: idIn(m.Body), Message: m.ID, Attempt: m.Attempt,
@@ -191,7 +191,7 @@ func (x *hand) begin(m api.StreamMessage) Handling {
 	return h
 }
 
-// end says what becomes of a message: an ack, a nack, or neither.
+// end decides how the consumer ends a message: by an ack, a nack, or neither.
 func (x *hand) end(h Handling) Kind {
 	if IsPoison(h.ID) {
 		return Nack
@@ -206,10 +206,10 @@ func (x *hand) end(h Handling) Kind {
 	}
 }
 
-// delay is one before another attempt.
+// delay draws the delay before the next attempt.
 func (x *hand) delay() time.Duration { return time.Duration(1+x.draw(200)) * time.Millisecond }
 
-// did notes a handling. Unknown is what its consumer was not told.
+// did records a handling. Without an answer its outcome is Unknown.
 func (x *hand) did(h Handling) {
 	if h.End != "" && h.EndReturn == Never {
 		h.Outcome = Unknown
@@ -218,12 +218,12 @@ func (x *hand) did(h Handling) {
 	x.w.history.add(func() { x.w.history.Handled = append(x.w.history.Handled, h) })
 }
 
-// cut notes that a consumer has left, or was killed, since then.
+// cut records that a consumer left, or was killed, between since and now.
 func (w *worker) cut(since time.Duration) {
 	w.history.add(func() { w.history.Cuts = append(w.history.Cuts, Span{since, w.history.Now()}) })
 }
 
-// push has messages of a group sent for a while, which two functions at once deal with.
+// push subscribes to the messages of a group for a while, and handles two at a time.
 func (w *worker) push(ctx context.Context) {
 	s, err := w.connect(ctx)
 	if err != nil {
@@ -243,7 +243,8 @@ func (w *worker) push(ctx context.Context) {
 	w.suspect(err)
 }
 
-// pushed is the function of a subscription, which acknowledges by itself, or returns.
+// pushed handles a message of a subscription. It acknowledges the message itself, or returns and leaves that to the
+// client.
 func (x *hand) pushed(ctx context.Context, m api.StreamMessage) error {
 	h := x.begin(m)
 	defer func() { x.did(h) }()
@@ -253,7 +254,7 @@ func (x *hand) pushed(ctx context.Context, m api.StreamMessage) error {
 		return &client.NackError{Err: errDrawn, Delay: x.delay()}
 	case Ack:
 		if x.draw(2) == 0 {
-			return nil // which acknowledges it
+			return nil // then the client acknowledges it
 		}
 	default:
 		h.EndCall = Never
@@ -282,7 +283,7 @@ func acked(yes bool) Outcome {
 	return Expired
 }
 
-// pull takes some messages of a group, at once or when they come.
+// pull fetches some messages of a group. If there are none, it may wait for them.
 func (w *worker) pull(ctx context.Context) {
 	s, err := w.connect(ctx)
 	if err != nil {
@@ -305,8 +306,8 @@ func (w *worker) pull(ctx context.Context) {
 	}
 }
 
-// pulled ends a message by whatever session there is. One that is forgotten comes back at
-// the end of the session that has it, or after its time.
+// pulled handles a fetched message, and ends it on the worker's current session, which may be a later one. A message
+// that is not ended comes back when the session to which it is bound ends, or after its visibility timeout.
 func (x *hand) pulled(ctx context.Context, m api.StreamMessage) {
 	h := x.begin(m)
 	defer func() { x.did(h) }()
@@ -327,7 +328,7 @@ func (x *hand) pulled(ctx context.Context, m api.StreamMessage) {
 	}
 }
 
-// ending acknowledges a message, or has it come again.
+// ending sends the ack or the nack of a message.
 func ending(ctx context.Context, c *client.Client, m api.StreamMessage, by Kind, delay time.Duration) (Outcome, error) {
 	if by == Ack {
 		yes, err := c.StreamAck(ctx, api.StreamMessageParams{Stream: m.Stream, Group: m.Group, ID: m.ID})
@@ -342,7 +343,7 @@ func ending(ctx context.Context, c *client.Client, m api.StreamMessage, by Kind,
 	return Nacked, err
 }
 
-// finish deals with all messages that are left.
+// finish handles all messages that are left.
 func (r *run) finish(ctx context.Context, c *client.Client) error {
 	ctx, cancel := context.WithTimeout(ctx, 2*visible+patience)
 	defer cancel()
@@ -363,7 +364,7 @@ func (r *run) finish(ctx context.Context, c *client.Client) error {
 	})
 }
 
-// finishSome deals with some messages of a group, and returns how many.
+// finishSome handles some messages of a group, and returns how many.
 func (r *run) finishSome(ctx context.Context, c *client.Client, group string) (int, error) {
 	now := r.history.Now
 	call := now()
@@ -390,7 +391,7 @@ func (r *run) finishSome(ctx context.Context, c *client.Client, group string) (i
 	return len(got), err
 }
 
-// finished is an error while there is something left to do for a group of a stream.
+// finished returns an error while there is something left to do for a group of a stream.
 func finished(ctx context.Context, c *client.Client, stream string) error {
 	s, err := c.StreamStats(ctx, api.StreamStatsParams{Stream: stream})
 	if err == nil && s.Delayed > 0 {
@@ -404,7 +405,7 @@ func finished(ctx context.Context, c *client.Client, stream string) error {
 	return err
 }
 
-// leftIn notes what there is of a stream in the end.
+// leftIn records the messages and the dead letters of a stream at the end.
 func (h *History) leftIn(ctx context.Context, c *client.Client, top Topology, stream string) error {
 	entries, err := top.Entries(ctx, stream)
 	if err != nil {

@@ -21,11 +21,11 @@ type worker struct {
 	history *History
 	socket  string
 	rnd     *rand.Rand
-	// over is closed when no new work is to be begun; what was begun goes on.
+	// over is closed when no new work must begin; work that has begun goes on.
 	over <-chan struct{}
 
 	serial  int
-	entries int // how many it has put into its queue, or its stream
+	entries int // how many entries or messages it has put into its queue or its stream
 
 	mu      sync.Mutex // guards what follows
 	session *session   // nil while there is none
@@ -41,7 +41,7 @@ type session struct {
 	closed time.Duration
 }
 
-// ended is when it was killed; Never while it was not.
+// ended returns when the session was killed, Never if it was not.
 func (s *session) ended() time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -70,7 +70,7 @@ func (w *worker) connect(ctx context.Context) (*session, error) {
 	}
 }
 
-// kill closes the connection with all that is under way on it.
+// kill closes the connection while calls may be under way on it.
 func (w *worker) kill() {
 	w.mu.Lock()
 	s := w.session
@@ -113,7 +113,7 @@ func (w *worker) bind() string {
 	return api.BindTTL
 }
 
-// pause lets up to most pass, less when there is no more work to be begun.
+// pause waits for a random time up to most, and at most until no new work must begin.
 func (w *worker) pause(most time.Duration) {
 	select {
 	case <-time.After(time.Duration(w.rnd.Int64N(int64(most)))):
@@ -134,9 +134,8 @@ func (w *worker) work(ctx context.Context, cycle func(context.Context)) {
 	}
 }
 
-// settle repeats a call under one request id until it is answered, through
-// whatever sessions that takes: the answer then speaks for all of its tries. It
-// reports false when ctx ended first.
+// settle repeats a call under one request id until it is answered, on as many sessions as that takes. The answer then
+// holds for all tries together. It returns the session's name, and false if ctx ended first.
 func (w *worker) settle(ctx context.Context, call func(context.Context, *session) error) (by string, known bool) {
 	id := "id-" + w.token()
 	for {
@@ -158,8 +157,8 @@ func (w *worker) settle(ctx context.Context, call func(context.Context, *session
 	}
 }
 
-// suspect records an error that no fault explains: the calls are correct, and the error
-// of a temporary failure must be retryable.
+// suspect records an error that no fault explains: one that blames the caller, since all calls are correct, or an
+// internal one.
 func (w *worker) suspect(err error) {
 	var e *api.Error
 	if !errors.As(err, &e) || !e.Code.CallerFault() && e.Code != api.Internal {
@@ -182,20 +181,20 @@ func fence(text string) uint64 {
 
 const killClient = "kill client"
 
-// workerFaults kill one of these workers.
+// workerFaults returns the fault that kills one of these workers.
 func workerFaults(workers []*worker) []Fault {
 	return []Fault{{
 		Name: killClient, Targets: len(workers), Weight: 4,
 		Begin: func(e Event) (func() error, error) {
 			workers[e.Target].kill()
-			return nil, nil //nolint:nilnil // an instant has no end
+			return nil, nil //nolint:nilnil // the fault has no duration, and so no end
 		},
 	}}
 }
 
 var outcomes = []Outcome{Released, Expired, NotOwner, Renewed, Acked, Nacked}
 
-// outcome is the wire's reason.
+// outcome returns the outcome for a reason of the wire.
 func outcome(reason string) Outcome {
 	if i := slices.Index(outcomes, Outcome(reason)); i >= 0 {
 		return outcomes[i]

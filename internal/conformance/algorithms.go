@@ -18,15 +18,13 @@ var everyAlgorithm = api.Algorithms
 // reserving are the algorithms that can promise a slot.
 var reserving = api.WaitingAlgorithms
 
-// as is the view with limits of one algorithm, all of which hold their whole
-// limit at once.
+// as returns a limiter whose limits have this algorithm, and each hold their whole limit at once.
 func (l limiter) as(algorithm string) limiter {
 	l.algorithm, l.key = algorithm, l.key+" "+algorithm
 	return l
 }
 
-// bands are those of the algorithm: a leaky bucket has its limit as the burst,
-// and a window has none.
+// bands adapts bands to the algorithm: a leaky bucket has its limit as the burst, and a window has no burst.
 func (l limiter) bands(bands []api.Band) []api.Band {
 	bands = slices.Clone(bands)
 	for i, b := range bands {

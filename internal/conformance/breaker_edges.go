@@ -11,8 +11,8 @@ import (
 func openIsCached(b breaker) {
 	b.open()
 	var first, again api.BreakerAllowResult
-	// What is told of the change, and of the subscription, may come late and then
-	// have it asked again, but not without an end.
+	// The broadcasts of the change and of the subscription may come late; each makes the sidecar ask Redis once more.
+	// There are only a few of them.
 	for range 10 {
 		first = b.refused(b.a, api.BreakerOpen)
 		require.Equal(b.t, "redis", first.Source)
@@ -39,7 +39,7 @@ func forcedStays(b breaker) {
 	require.Equal(b.t, b.sys.Now().Add(-24*time.Hour).UnixMilli(), forcedAt)
 
 	b.force(b.a, api.BreakerClosed)
-	b.sys.Advance(time.Second) // a refusal may be answered for so long
+	b.sys.Advance(time.Second) // a refusal is remembered for at most that long
 	for range 5 {
 		g := b.allow(b.b)
 		require.True(b.t, g.Allowed)

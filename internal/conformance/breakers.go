@@ -19,8 +19,7 @@ const (
 	many     = "many"
 )
 
-// BreakerPolicies are all of them, in their order. A system under test has them
-// configured.
+// BreakerPolicies are all policies that the suite uses, in their order. A system under test is configured with them.
 func BreakerPolicies() []api.BreakerPolicy {
 	return []api.BreakerPolicy{
 		{
@@ -87,7 +86,7 @@ func (b breaker) ask(c Client, id string) api.BreakerAllowResult {
 
 func (b breaker) allow(c Client) api.BreakerAllowResult { b.t.Helper(); return b.ask(c, "") }
 
-// probe asks, and requires that the call is a probe.
+// probe calls breaker.allow, and requires that the call becomes a probe.
 func (b breaker) probe(c Client) api.BreakerAllowResult {
 	b.t.Helper()
 	g := b.allow(c)

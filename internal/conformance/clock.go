@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Clock is the clock of a system under test: its scripts read Micros
-// (lua.Options.Clock), and its sidecars the rest (coord.Clock).
+// Clock is the clock of a system under test: its scripts use Micros (lua.Options.Clock), its sidecars the other methods
+// (coord.Clock).
 type Clock struct {
 	mu     sync.Mutex // guards what follows
 	now    time.Time
@@ -17,14 +17,14 @@ type Clock struct {
 // NewClock returns a clock that only Advance moves.
 func NewClock() *Clock { return &Clock{now: time.UnixMicro(1_700_000_000_000_000)} }
 
-// Now returns its time.
+// Now returns the clock's time.
 func (c *Clock) Now() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.now
 }
 
-// Micros returns its time in Unix microseconds.
+// Micros returns the clock's time in Unix microseconds.
 func (c *Clock) Micros() int64 { return c.Now().UnixMicro() }
 
 // Advance moves the clock by d. The functions that are due meanwhile run in order, each
@@ -53,8 +53,8 @@ func (c *Clock) Next() (time.Time, bool) {
 	return c.timers[0].at, true
 }
 
-// AfterFunc has Advance call f, where time.AfterFunc has a goroutine; so it does
-// itself for what is due at once.
+// AfterFunc makes Advance call f when it is due. If d is at most 0, f runs at once on a goroutine of its own, as with
+// time.AfterFunc.
 func (c *Clock) AfterFunc(d time.Duration, f func()) (stop func() bool) {
 	if d <= 0 {
 		go f()
@@ -78,7 +78,7 @@ func (c *Clock) AfterFunc(d time.Duration, f func()) (stop func() bool) {
 type timer struct {
 	at    time.Time
 	f     func()
-	index int // in the heap, -1 when it is not there
+	index int // in the heap, -1 if it is not in it
 }
 
 type timers []*timer

@@ -2,8 +2,8 @@
 // interface: they run directly on package coord, and again through a real socket with the Go
 // client. It is for tests only.
 //
-// Its invariant: a suite sees nothing but wire parameters and results, and time
-// passes only where it says so, so that no outcome depends on a slow machine.
+// Its invariant: a suite uses nothing but wire parameters and results, and time passes only where the suite advances
+// it, so that no outcome depends on a slow machine.
 package conformance
 
 import (
@@ -19,8 +19,8 @@ type System interface {
 	// Connect opens a client of sidecar 0 or 1, which introduces itself with that name and
 	// the instance "conformance". It is closed when the test ends, if not before.
 	Connect(t testing.TB, sidecar int, name string) Client
-	// Advance moves the clock that limits are decided by, in scripts and sidecars,
-	// which otherwise stands still (see Clock). What is held goes by the real one.
+	// Advance moves the clock (see Clock) by which scripts and sidecars decide on limits; otherwise it stands still.
+	// The timers of leases in sidecars use the real clock.
 	Advance(d time.Duration)
 	// Now is the time of that clock.
 	Now() time.Time
@@ -47,8 +47,8 @@ func do[P, R any](ctx context.Context, c Client, requestID string, m api.Method[
 // patience bounds waits for something that never comes. No outcome depends on it.
 const patience = 30 * time.Second
 
-// patient is a context whose deadline no call comes near on a slow machine, where the
-// one that a client gives a call by itself may be over before Redis is asked.
+// patient returns a context with a deadline that is far enough away for any call. On a slow machine the default
+// deadline of a client might pass before Redis is asked.
 func patient(t testing.TB) context.Context {
 	ctx, cancel := context.WithTimeout(t.Context(), 2*patience)
 	t.Cleanup(cancel)

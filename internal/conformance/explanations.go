@@ -80,7 +80,7 @@ func breakersAreExplained(l looker) {
 	require.Equal(l.t, []string{"name", "default"}, []string{by(quick), by(l.name)})
 }
 
-// poolsAreExplained compares each explanation with the answer to a call that comes next.
+// poolsAreExplained compares each explanation with the answer to the next call.
 func poolsAreExplained(l looker) {
 	agrees := func(want string) api.PoolExplainResult {
 		l.t.Helper()

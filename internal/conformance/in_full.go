@@ -55,7 +55,7 @@ func inFullApart(l limiter) {
 	}
 }
 
-// inFullSame: however a limit is written, it is the same one.
+// inFullSame: a limit written in different ways is the same limit.
 func inFullSame(l limiter) {
 	bands := []api.Band{per(10, time.Minute), per(20, time.Hour)}
 	require.True(l.t, l.acquire(4, bands...).Allowed)

@@ -46,8 +46,8 @@ func per(limit int64, period time.Duration) api.Band {
 	return api.Band{Limit: limit, PeriodMS: period.Milliseconds()}
 }
 
-// Limits tests what ratelimit.acquire, peek and reset promise of token buckets, to
-// the number; Algorithms has what is common to all.
+// Limits tests what ratelimit.acquire, peek and reset promise of token buckets, with exact numbers; Algorithms tests
+// what is common to all algorithms.
 func Limits(t *testing.T, sys System) {
 	for name, test := range map[string]func(limiter){
 		"an answer describes its band":                    answerDescribesItsBand,

@@ -12,7 +12,8 @@ import (
 	"github.com/coxswain-sidecar/coxswain/client/api"
 )
 
-// looker is one test that lists things and asks for explanations of them. The names of all that it makes begin with name.
+// looker is one test that lists objects and asks for explanations of them. The names of all objects that it makes begin
+// with name.
 type looker struct {
 	t    *testing.T
 	sys  RulesSystem
@@ -53,7 +54,7 @@ func ask[P, R any](l looker, c Client, m api.Method[P, R], p P) R {
 	return r
 }
 
-// listed has the rows of this test, by their names, of all pages that page answers.
+// listed returns the rows of this test, by their names, from all pages that page returns.
 func listed[E any](l looker, name func(E) string, page func(cursor string) ([]E, string)) map[string]E {
 	l.t.Helper()
 	all := map[string]E{}
@@ -111,7 +112,7 @@ func (l looker) streams(state string, count int64) map[string]api.StreamListed {
 	})
 }
 
-// background makes a call that waits, until the test ends, and returns when met says that it does.
+// background makes a call that waits until the test ends, and returns as soon as met reports that it waits.
 func background[P, R any](l looker, c Client, m api.Method[P, R], p P, met func() bool) {
 	l.t.Helper()
 	ctx, cancel := context.WithCancel(patient(l.t))
@@ -192,7 +193,7 @@ func queuesAreListed(l looker) {
 	}
 }
 
-// plainQueue has no list in place of one without items, since clients read both.
+// plainQueue replaces an empty list by nil, since a client may decode either.
 func plainQueue(q api.QueueListed) api.QueueListed {
 	if len(q.Holders) == 0 {
 		q.Holders = nil
@@ -359,7 +360,7 @@ func mistaken[P, R any](l looker, m api.Method[P, R], p P) func() error {
 	}
 }
 
-// sidecars are those that the store knows of, once both of the system are there.
+// sidecars returns the sidecars that are registered in the store, once both of the system are.
 func (l looker) sidecars() (all []api.InspectSidecar) {
 	l.t.Helper()
 	require.Eventually(l.t, func() bool {

@@ -17,8 +17,8 @@ func metaIsShown(l locker) {
 	require.Equal(l.t, "job 7", l.try(l.b, "", api.LockAcquireParams{Meta: "mine"}).HeldBy.Meta)
 }
 
-// maxHoldIsTold is by the real clock until the loss: the scripts' stands still, so
-// that the lock is free only later by it.
+// maxHoldIsTold waits for the loss by the real clock. The scripts' clock stands still meanwhile, so that by it the lock
+// is still held when the loss is reported.
 func maxHoldIsTold(l locker) {
 	g := l.take(l.a, api.LockAcquireParams{MaxHoldMS: 300})
 	require.LessOrEqual(l.t, g.TTLMS, int64(300))
@@ -52,7 +52,7 @@ func (l locker) force(c Client) api.LockForceReleaseResult {
 	return r
 }
 
-// forcedIsTold has a TTL of a day: no renewal comes by itself while the test lives.
+// forcedIsTold uses a TTL of a day, so that no renewal is due during the test.
 func forcedIsTold(l locker) {
 	require.Equal(l.t, api.LockForceReleaseResult{}, l.force(l.b), "nobody holds it")
 	g := l.take(l.a, api.LockAcquireParams{TTLMS: 86_400_000, Meta: "job 7"})
@@ -69,8 +69,8 @@ func forcedIsTold(l locker) {
 	require.False(l.t, l.release(l.a, g.Token).Released)
 }
 
-// forcedLoss waits for the loss, and frees the lock by force again now and then: a
-// sidecar that has not subscribed yet does not hear of it.
+// forcedLoss waits for the loss, and repeats the forced release every second, since a sidecar that has not subscribed
+// yet does not receive the broadcast.
 func (l locker) forcedLoss(c, by Client) api.LostParams {
 	l.t.Helper()
 	again := time.NewTicker(time.Second)
@@ -97,7 +97,7 @@ func forcedWasNotReleased(l locker) {
 	require.Equal(l.t, api.LockReleaseResult{Reason: "expired"}, l.release(l.a, g.Token), "its owner did not give it back")
 }
 
-// listed has the locks of this test among those that are listed, by pages of some.
+// listed returns the locks of this test from a list that is read in pages of count.
 func (l locker) listed(c Client, count int64) map[string]api.LockEntry {
 	l.t.Helper()
 	ctx, cancel := context.WithTimeout(patient(l.t), patience)

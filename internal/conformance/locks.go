@@ -97,8 +97,7 @@ func (l locker) get(c Client) api.LockGetResult {
 	return r
 }
 
-// becomesFree asks until the lock is free: a connection that closes gives back
-// what it held a little later.
+// becomesFree polls until the lock is free: when a connection closes, its leases are given back a little later.
 func (l locker) becomesFree(c Client) {
 	l.t.Helper()
 	ctx, cancel := context.WithTimeout(patient(l.t), patience)
@@ -279,7 +278,7 @@ func lockMistakes(l locker) {
 	require.ErrorContains(l.t, err, "ttl_ms")
 }
 
-// tooFewReplicas asks for more than any server of these tests has.
+// tooFewReplicas requires more replicas than any server of these tests has.
 func tooFewReplicas(l locker) {
 	r := l.try(l.a, "", api.LockAcquireParams{WaitReplicas: 16})
 	require.False(l.t, r.Acquired)

@@ -36,7 +36,7 @@ func (l limiter) item(key string, cost int64, bands ...api.Band) api.RatelimitIt
 	return api.RatelimitItem{Algorithm: l.algorithm, Limits: bands, Key: l.key + key, Cost: cost}
 }
 
-// acquireMany returns the results alone.
+// acquireMany returns only the results.
 func acquireMany(ctx context.Context, c Client, id string, p api.RatelimitManyParams) ([]api.RatelimitItemResult, error) {
 	r, err := do(ctx, c, id, api.RatelimitAcquireMany, p)
 	return r.Results, err
@@ -51,7 +51,7 @@ func (l limiter) many(id string, atomic bool, items ...api.RatelimitItem) []api.
 	return r
 }
 
-// left is what a key has left of a limit.
+// left returns how much a key has left of a limit.
 func (l limiter) left(key string, band api.Band) int64 {
 	l.t.Helper()
 	l.key += key

@@ -54,7 +54,7 @@ func (p permits) ask(c Client, id string, in api.PermitAcquireParams) api.Permit
 	return r
 }
 
-// get takes a permit that only its TTL ends, as time passes in these tests.
+// get takes a permit that only its TTL ends, since these tests let time pass.
 func (p permits) get(c Client, in api.PermitAcquireParams) api.PermitAcquireResult {
 	p.t.Helper()
 	in.Bind = api.BindTTL
@@ -128,7 +128,7 @@ func permitProbes(p permits) {
 		p.sys.Advance(time.Minute)
 	}
 	p.sys.Advance(time.Hour)
-	// beside reports whether one more would be let through, and gives it back.
+	// beside reports whether the breaker would let one more call through, and gives the probe back.
 	beside := func() bool {
 		r, err := do(patient(p.t), p.a, "", api.BreakerAllow, api.BreakerAllowParams{Name: "x", Pool: p.pool, Policy: "default"})
 		require.NoError(p.t, err)
@@ -259,7 +259,7 @@ func permitWaiting(p permits) {
 		}
 		done <- r
 	}()
-	// A call for the same member queues behind the one that waits, which is then in the waiting line.
+	// A call for the same member queues behind the call that waits, which shows that that one is in the waiting line.
 	p.until("it stands in line", func() bool {
 		return p.ask(p.a, "", api.PermitAcquireParams{Rule: "two", Breaker: "default"}).RetryAfterMS == 1000
 	})

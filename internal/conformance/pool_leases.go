@@ -229,8 +229,8 @@ func poolsAreApart(p pooled) {
 	}
 }
 
-// poolSums holds at each step: whatever happens, the states make the total, and a lease
-// that is over frees nothing of another's.
+// poolSums makes random steps and checks after each that the states add up to the total, and that a lease that has
+// ended frees no member of another lease.
 func poolSums(p pooled) {
 	const seed = 5
 	random := rand.New(rand.NewSource(seed))

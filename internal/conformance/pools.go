@@ -110,7 +110,7 @@ func (p pooled) stats(scope string) api.PoolStatsResult {
 	return s
 }
 
-// until polls a condition that another goroutine or sidecar fulfils.
+// until polls until a condition holds that another goroutine or sidecar fulfils.
 func (p pooled) until(what string, is func() bool) {
 	p.t.Helper()
 	limiter{t: p.t}.until(what, is)

@@ -101,8 +101,8 @@ func goneTakesNothing(q queuer) {
 	leave()
 	q.until(func(s api.QueueStatsResult) bool { return s.Waiting == 3 })
 	require.False(q.t, q.served(left).Found)
-	// One of the two may have it by now: it hands it on, or, if its answer is on its
-	// way and nobody reads it, its connection's end does.
+	// One of the two calls may get the entry before it ends. Then the call gives it back or, if its answer is already
+	// sent and nobody reads it, the end of its connection does.
 	q.put(q.a, "1", minute)
 	gone.Close()
 	cancel()
@@ -118,7 +118,7 @@ func endedIsWaitedFor(q queuer) {
 	held := q.get(q.a, "1", api.QueueDequeueParams{LeaseMS: 2000})
 	found := q.wait(patient(q.t), q.b, api.QueueDequeueParams{LeaseMS: 5000})
 	q.sys.Advance(2 * time.Second)
-	r := q.served(found) // nobody released it: the first looks by itself
+	r := q.served(found) // nobody released the entry: the first in the waiting line asks by itself
 	require.Equal(q.t, "1", r.ID)
 	next := q.wait(patient(q.t), q.a, api.QueueDequeueParams{})
 	require.Equal(q.t, "expired", q.ack(q.a, held.Lease).Reason)

@@ -94,7 +94,7 @@ func (q queuer) stats() api.QueueStatsResult {
 	return r
 }
 
-// until asks until the counts are so.
+// until polls the counts until is reports true.
 func (q queuer) until(so func(api.QueueStatsResult) bool) {
 	q.t.Helper()
 	ctx, cancel := context.WithTimeout(patient(q.t), patience)
@@ -161,7 +161,7 @@ func sameIDOnce(q queuer) {
 	require.True(q.t, q.put(q.b, "first", minute).Enqueued, "it may come again once it is dealt with")
 }
 
-// expiredAreSkipped is about so many that it takes more than one run of a script.
+// expiredAreSkipped makes so many entries expire that one run of a script cannot skip all of them.
 func expiredAreSkipped(q queuer) {
 	for i := range 1100 {
 		q.put(q.a, fmt.Sprint(i), time.Second)

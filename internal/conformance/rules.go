@@ -16,8 +16,7 @@ import (
 // keys.
 type RulesSystem interface {
 	System
-	// SetFile has sidecar 0 or 1 take these as the rules of its file, last changed
-	// now, under rules.precedence.
+	// SetFile makes these the rules of the file of sidecar 0 or 1, as if changed now, under rules.precedence.
 	SetFile(t testing.TB, sidecar int, precedence string, rules ...api.Rule)
 }
 
@@ -35,8 +34,8 @@ func deleteRule(ctx context.Context, c Client, name string) (bool, error) {
 	return r.Deleted, err
 }
 
-// Rules runs what ratelimit.rules, put_rule, delete_rule, explain and stats
-// promise. A deaf system's sidecars hear no broadcast.
+// Rules tests what ratelimit.rules, put_rule, delete_rule, explain and stats promise. The sidecars of a deaf system
+// receive no broadcasts.
 func Rules(t *testing.T, open func(t *testing.T, deaf bool) RulesSystem) {
 	for name, test := range map[string]func(ruled){
 		"a rule that was put is in force everywhere":       putIsInForceEverywhere,
@@ -84,8 +83,8 @@ func (r ruled) take(sidecar int, rule string, cost int64) api.RatelimitResult {
 	return d
 }
 
-// seen waits until a sidecar's list of rules is as wanted. Who hears no
-// broadcast looks by itself once a second, and not before.
+// seen waits until a sidecar's list of rules is as wanted. A sidecar that receives no broadcasts reads the rules once a
+// second.
 func (r ruled) seen(sidecar int, what string, is func(api.RatelimitRulesResult) bool) {
 	r.t.Helper()
 	if r.deaf {
@@ -93,8 +92,8 @@ func (r ruled) seen(sidecar int, what string, is func(api.RatelimitRulesResult) 
 	}
 	advanced := time.Now()
 	for late := advanced.Add(patience); ; {
-		// Time stands still: one that was not yet waiting for that second when it passed
-		// waits for the next.
+		// The clock stands still otherwise: a sidecar whose timer was not set yet when the second passed waits for the
+		// next second.
 		if r.deaf && time.Since(advanced) > 3*time.Second {
 			advanced = time.Now()
 			r.sys.Advance(time.Second)
@@ -108,7 +107,7 @@ func (r ruled) seen(sidecar int, what string, is func(api.RatelimitRulesResult) 
 	}
 }
 
-// of is the rule of a source in a list, or nil.
+// of returns the rule with this name and source in a list, or nil.
 func of(l api.RatelimitRulesResult, name, source string) *api.RuleInForce {
 	for _, x := range l.Rules {
 		if x.Rule.Name == name && x.Source == source {
@@ -138,8 +137,8 @@ func putIsInForceEverywhere(r ruled) {
 			_, err := do(patient(r.t), r.at[0], "", api.RatelimitAcquire, api.RatelimitParams{Rule: name, Key: "k"})
 			return errors.Is(err, api.NotFound)
 		}
-		// A look that was due before the rule was put may have come behind it; there is
-		// an end to those.
+		// A read of the rules that was due before the rule was put may have been carried out after it. There are only a
+		// few of those.
 		for i := 0; i < 10 && !unknown(); i++ {
 			name = fmt.Sprint("second", i)
 			second = r.put(1, bucket(name, 7))
@@ -305,15 +304,15 @@ func everyFieldIsKept(r ruled) {
 	}
 }
 
-// leasedIsServed: a busy key is served from what its sidecar charged ahead, which counts as
-// used for all others, until a pause.
+// leasedIsServed: calls for a busy key are served from the block that their sidecar charged ahead, which counts as used
+// for all other sidecars, until the key is paused.
 func leasedIsServed(r ruled) {
 	rule := api.Rule{Name: "l", Algorithm: api.AlgorithmTokenBucket, Limits: []api.Band{per(1000, 24*time.Hour)}, Mode: "leased"}
 	put := r.put(0, rule)
 	r.seen(1, "both have it", has("l", put.Revision))
 	let := int64(0)
 	warm := func() (d api.RatelimitResult) {
-		// A broadcast that comes late may end a block that is there already.
+		// A late broadcast may end a block that was already charged.
 		for range 500 {
 			r.sys.Advance(10 * time.Millisecond)
 			d = r.take(0, "l", 1)

@@ -75,7 +75,7 @@ func (p semaphore) renew(c Client, token string, ttl time.Duration) api.Semaphor
 	return r
 }
 
-// get also checks that what is held is what the holders hold.
+// get also checks that the number of held permits is the sum of the holders' permits.
 func (p semaphore) get(c Client) api.SemaphoreGetResult {
 	p.t.Helper()
 	r, err := do(patient(p.t), c, "", api.SemaphoreGet, api.SemaphoreGetParams{Name: p.name})
@@ -257,7 +257,7 @@ func permitsBusyIsNotKept(p semaphore) {
 	require.False(p.t, again.Replayed)
 }
 
-// permitsTooFewReplicas asks for more than any server of these tests has.
+// permitsTooFewReplicas requires more replicas than any server of these tests has.
 func permitsTooFewReplicas(p semaphore) {
 	r := p.try(p.a, "", api.SemaphoreAcquireParams{WaitReplicas: 16, Permits: 2})
 	require.Equal(p.t, []any{false, "replicas", int64(3)}, []any{r.Acquired, r.Reason, r.Free})

@@ -9,7 +9,7 @@ import (
 	"github.com/coxswain-sidecar/coxswain/client/api"
 )
 
-// waits is a call in the waiting line.
+// waits is a call that waits in the waiting line.
 type waits struct {
 	ended chan permitOutcome
 }
@@ -93,7 +93,7 @@ func cancelledPermits(p semaphore) {
 	}
 	live := p.stand(patient(p.t), p.b, api.SemaphoreAcquireParams{Permits: 3})
 	p.release(p.a, g.Token)
-	// Some of the twenty are granted theirs meanwhile, and hand them on as they go.
+	// Some of the twenty calls are granted permits before their connection closes, and give them back when it does.
 	gone.Close()
 	p.served(live)
 	require.Equal(p.t, int64(3), p.get(p.b).Held)

@@ -43,7 +43,7 @@ func Upstream(t *testing.T, sys System) {
 // plenty is a limit that never refuses by itself.
 var plenty = per(1_000_000, time.Second)
 
-// other is the same key in the other sidecar.
+// other returns the same key at the other sidecar.
 func (l limiter) other() limiter {
 	l.client = l.sys.Connect(l.t, 1, "upstream")
 	return l
@@ -95,8 +95,8 @@ func (l limiter) allowed() {
 	require.Empty(l.t, r.DeniedBy)
 }
 
-// freed is about what another sidecar did: its refusals of a moment ago end no
-// later than its broadcast comes, while the clock stands still.
+// freed waits until this sidecar admits a call after another sidecar freed the key. While the clock stands still, only
+// the other sidecar's broadcast ends the refusals that this one remembers.
 func (l limiter) freed() {
 	l.t.Helper()
 	l.until("it is free in this sidecar too", func() bool { return l.acquire(1, plenty).Allowed })
@@ -183,7 +183,7 @@ func pausedWhileWaiting(l limiter) {
 	require.Positive(l.t, r.RetryAfterMS)
 	require.LessOrEqual(l.t, r.RetryAfterMS, until-l.nowMS()+r.WaitedMS)
 	require.Empty(l.t, r.Grant)
-	// What it took counts as used.
+	// The cost of the call still counts as used.
 	require.True(l.t, l.resume())
 }
 
@@ -230,7 +230,7 @@ func slowestDelay(l limiter) {
 	l.refused("delay", 5_000)
 	l.sys.Advance(5 * time.Second)
 	l.allowed()
-	// The slowest delay ends, and the other one counts from the last admission.
+	// The slowest delay ends. The other one is then in effect, counted from the last admission.
 	l.sys.Advance(3 * time.Second)
 	l.allowed()
 	l.refused("delay", 2_000)
@@ -271,7 +271,7 @@ func retryAfterOfTheServer(l limiter) {
 	require.InDelta(l.t, 60_000, l.report(429, 0).WaitMS, 6_000, "none of our own was before it")
 }
 
-// noPauseOfTheServer: a Retry-After of 0, or a date that has passed, is an answer.
+// noPauseOfTheServer: with a Retry-After of 0, or of a date that has passed, the server asks for no pause.
 func noPauseOfTheServer(l limiter) {
 	for _, ms := range []int64{-1, -60_000} {
 		require.Zero(l.t, l.report(429, ms))

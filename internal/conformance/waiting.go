@@ -10,8 +10,8 @@ import (
 	"github.com/coxswain-sidecar/coxswain/client/api"
 )
 
-// Waiting tests what lock.acquire with wait_ms promises: first come, first
-// served across sidecars, whoever leaves.
+// Waiting tests what lock.acquire with wait_ms promises: first come, first served across sidecars, even if callers
+// leave.
 func Waiting(t *testing.T, sys System) {
 	for name, test := range map[string]func(locker){
 		"those who wait are served in their order":           servedInOrder,
@@ -54,7 +54,7 @@ func (l locker) stand(ctx context.Context, c Client, id string, p api.LockAcquir
 	return ended
 }
 
-// waiting returns when so many calls are in the waiting line.
+// waiting returns as soon as this number of calls is in the waiting line.
 func (l locker) waiting(want int64) {
 	l.t.Helper()
 	ctx, cancel := context.WithTimeout(patient(l.t), patience)
@@ -156,8 +156,8 @@ func closedWait(l locker) {
 	l.served(second)
 }
 
-// fiftyLeave is about clients that end while their sidecar lives, which gives the places
-// up by itself, without a heartbeat.
+// fiftyLeave closes a client with fifty waiting calls while its sidecar goes on: the sidecar removes the tickets
+// itself, so that no heartbeat has to end.
 func fiftyLeave(l locker) {
 	g := l.take(l.a, api.LockAcquireParams{})
 	gone := l.sys.Connect(l.t, 0, "gone")
@@ -166,14 +166,14 @@ func fiftyLeave(l locker) {
 	}
 	live := l.stand(patient(l.t), l.b, "", api.LockAcquireParams{})
 	l.release(l.a, g.Token)
-	// Some of the fifty are granted it meanwhile, and hand it on as they go.
+	// Some of the fifty calls are granted the lock before their connection closes, and give it back when it does.
 	gone.Close()
 	l.served(live)
 	require.Zero(l.t, l.get(l.b).Waiting)
 }
 
 func holderGone(l locker) {
-	// Less than what a heartbeat is good for: the scripts' clock makes a jump.
+	// The TTL is shorter than a heartbeat is valid, since the scripts' clock jumps by the whole TTL.
 	g := l.take(l.a, api.LockAcquireParams{Bind: api.BindTTL, TTLMS: 2000})
 	first := l.stand(patient(l.t), l.b, "", api.LockAcquireParams{})
 	second := l.stand(patient(l.t), l.a, "", api.LockAcquireParams{})
@@ -181,15 +181,15 @@ func holderGone(l locker) {
 	require.True(l.t, l.get(l.a).Held)
 	l.notServed(first)
 	l.sys.Advance(time.Millisecond)
-	r := l.served(first) // nobody released it: the first looks by itself
+	r := l.served(first) // nobody released the lock: the first in the waiting line asks by itself
 	require.Greater(l.t, l.fence(r.Fence), l.fence(g.Fence))
 	l.notServed(second)
 	l.release(l.b, r.Token)
 	l.served(second)
 }
 
-// clientDies is about a client that dies while its sidecar lives: by the scripts' clock
-// the TTL of its lock has not begun to run.
+// clientDies closes a client that holds a lock while its sidecar goes on. By the scripts' clock no time passes, so that
+// the lock cannot end at its TTL.
 func clientDies(l locker) {
 	dying := l.sys.Connect(l.t, 0, "dying")
 	g := l.take(dying, api.LockAcquireParams{TTLMS: 86_400_000})

@@ -35,7 +35,7 @@ func (l limiter) wait(id string, cost int64, bands ...api.Band) *waiting {
 	return w
 }
 
-// until polls a condition that another goroutine or sidecar fulfils.
+// until polls until a condition holds that another goroutine or sidecar fulfils.
 func (l limiter) until(what string, is func() bool) {
 	l.t.Helper()
 	for late := time.Now().Add(patience); !is(); time.Sleep(time.Millisecond) {
@@ -103,7 +103,7 @@ func tooFarIsRefused(l limiter) {
 	p.Cost = 4
 	p.Limits = []api.Band{per(4, time.Hour)}
 	forgotten := api.RatelimitResetParams{Algorithm: p.Algorithm, Limits: p.Limits, Key: p.Key}
-	do(patient(l.t), l.client, "", api.RatelimitReset, forgotten) //nolint:errcheck // there may be none
+	do(patient(l.t), l.client, "", api.RatelimitReset, forgotten) //nolint:errcheck // there may be no state
 	ctx, cancel := context.WithTimeout(patient(l.t), patience)
 	defer cancel()
 	l.acquire(4, p.Limits...)
@@ -140,7 +140,7 @@ func leavingGivesBack(l limiter) {
 	leaver.client.Close()
 	require.Error(l.t, <-w.done)
 	l.until("the slot is given back", func() bool { return l.peek(1, band).Current == 4 })
-	// No call waits behind it, so that the next call gets the slot.
+	// No other call waits behind it, so that the next call gets the slot.
 	l.wait("", 1, band).let(0)
 }
 

@@ -7,14 +7,14 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/coord"
 )
 
-// Audience collects the events of a hub whose clock is the test's.
+// Audience collects the events of a hub whose clock the test sets.
 type Audience struct {
 	Hub   *coord.Events
 	Now   time.Time
 	Heard []coord.Event
 }
 
-// NewAudience follows events of these kinds, or of all.
+// NewAudience subscribes to events of these kinds, or of all if there are none.
 func NewAudience(kinds ...coord.EventKind) *Audience {
 	a := &Audience{Now: time.UnixMilli(1_767_225_600_000)}
 	a.Hub = coord.NewEventsBy(func() time.Time { return a.Now })
@@ -22,7 +22,7 @@ func NewAudience(kinds ...coord.EventKind) *Audience {
 	return a
 }
 
-// Told lists the events since the last call, as "name count".
+// Told returns the events since the last call, as "name count".
 func (a *Audience) Told() []string {
 	var all []string
 	for _, e := range a.Heard {

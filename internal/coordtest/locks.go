@@ -11,12 +11,12 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/coord"
 )
 
-// Bound is a lock that ends with its session.
+// Bound returns the params of a lock that ends with its session.
 func Bound(name string, ttl time.Duration) *api.LockAcquireParams {
 	return &api.LockAcquireParams{Name: name, TTLMS: ttl.Milliseconds(), Bind: api.BindSession}
 }
 
-// Unbound is a lock that only its TTL ends.
+// Unbound returns the params of a lock that only its TTL ends.
 func Unbound(name string, ttl time.Duration) *api.LockAcquireParams {
 	return &api.LockAcquireParams{Name: name, TTLMS: ttl.Milliseconds(), Bind: api.BindTTL}
 }
@@ -30,7 +30,7 @@ func Take(t *testing.T, s *Sidecar, c coord.Caller, p *api.LockAcquireParams) ap
 	return g
 }
 
-// Number is a fence as a number.
+// Number returns a fence as a number.
 func Number(t *testing.T, fence string) int64 {
 	t.Helper()
 	n, err := strconv.ParseInt(fence, 10, 64)

@@ -2,11 +2,11 @@ package coordtest
 
 import "github.com/coxswain-sidecar/coxswain/client/api"
 
-// Exact matches one key.
+// Exact returns the match of one key.
 func Exact(key string) api.Match { return api.Match{Exact: key} }
 
-// Glob matches the keys of a pattern.
+// Glob returns the match of the keys of a pattern.
 func Glob(pattern string) api.Match { return api.Match{Glob: pattern} }
 
-// Suffix matches a domain and those under it.
+// Suffix returns the match of a domain and its subdomains.
 func Suffix(domain string) api.Match { return api.Match{Suffix: domain} }

@@ -17,8 +17,8 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/redistest"
 )
 
-// OnRedis is a sidecar on the shared server, by Redis's own clock, and where it keeps
-// its locks.
+// OnRedis starts a sidecar on the shared server, with the clock of Redis. It also returns a function that finds the
+// stored state of a lock.
 func OnRedis(t *testing.T) (*Sidecar, func(lock string) redistest.Stored) {
 	t.Helper()
 	s := New(t, luatest.Open(t, lua.Options{URL: redistest.URL(t)}), redistest.Prefix(t))
@@ -26,7 +26,8 @@ func OnRedis(t *testing.T) (*Sidecar, func(lock string) redistest.Stored) {
 	return s, func(lock string) redistest.Stored { return redistest.Stored{Store: store, Key: LockKey(s.Keys, lock)} }
 }
 
-// Hooked is a sidecar that calls a function once, before its nth script runs.
+// Hooked starts a sidecar, and returns a function that registers a hook, which is called once, before the nth script
+// from then on.
 func Hooked(t *testing.T, url string) (*Sidecar, func(n int64, hook func())) {
 	t.Helper()
 	var countdown atomic.Int64
@@ -46,7 +47,7 @@ type Proxy struct {
 	proxy *toxiproxy.Proxy
 }
 
-// ThroughProxy opens one until the test ends. The test's TestMain ignores ProxyLeak.
+// ThroughProxy opens a proxy until the test ends. The package's TestMain has to ignore ProxyLeak.
 func ThroughProxy(t *testing.T) Proxy {
 	t.Helper()
 	server := toxiproxy.NewServer(toxiproxy.NewMetricsContainer(nil), zerolog.Nop())
@@ -56,17 +57,16 @@ func ThroughProxy(t *testing.T) Proxy {
 	return Proxy{t, p}
 }
 
-// ProxyLeak is what a Proxy may leave behind: removing a timeout toxic closes the link
-// at once, so that the pipe before it, if it has a chunk in hand just then, waits forever
-// to pass it on.
+// ProxyLeak ignores a goroutine that a Proxy may leave behind: removing a timeout toxic closes the link at once, so
+// that the pipe before it, if it is just passing on a chunk, waits forever.
 func ProxyLeak() goleak.Option {
 	return goleak.IgnoreTopFunction("github.com/Shopify/toxiproxy/v2/toxics.(*NoopToxic).Pipe")
 }
 
-// URL is where it listens.
+// URL returns the address at which the proxy listens, as one of Redis.
 func (p Proxy) URL() string { return "redis://" + p.proxy.Listen }
 
-// Add adds a toxic of that kind to the replies.
+// Add adds a toxic of this kind to the replies.
 func (p Proxy) Add(kind, attributes string) {
 	p.t.Helper()
 	_, err := p.proxy.Toxics.AddToxicJson(strings.NewReader(
@@ -82,7 +82,7 @@ func (p Proxy) Heal() { require.NoError(p.t, p.proxy.Toxics.RemoveToxic(p.t.Cont
 
 // Refusing is an address at which connections are counted and closed.
 type Refusing struct {
-	// Dials counts them.
+	// Dials counts the connections.
 	Dials atomic.Int64
 	ln    net.Listener
 }
@@ -108,5 +108,5 @@ func NewRefusing(t *testing.T) *Refusing {
 	return r
 }
 
-// URL is its address as one of Redis.
+// URL returns the address as one of Redis.
 func (r *Refusing) URL() string { return "redis://" + r.ln.Addr().String() }

@@ -15,15 +15,15 @@ import (
 // patience bounds waits for something that never comes. No outcome depends on it.
 const patience = 30 * time.Second
 
-// Session is one whose losses can be waited for.
+// Session is a session whose losses a test can wait for.
 type Session struct {
 	*coord.Session
-	// Lost has the losses that were reported.
+	// Lost receives the losses that were reported.
 	Lost   chan coord.Loss
 	leases *lease.Leases
 }
 
-// OpenSession opens one until the test ends.
+// OpenSession opens a session until the test ends.
 func OpenSession(t *testing.T, s *Sidecar) Session {
 	t.Helper()
 	lost := make(chan coord.Loss, 100)
@@ -32,10 +32,10 @@ func OpenSession(t *testing.T, s *Sidecar) Session {
 	return c
 }
 
-// Close ends it, and gives back what it holds.
+// Close ends the session, and gives back its leases.
 func (c Session) Close(ctx context.Context) { c.leases.Close(ctx, c.Session) }
 
-// Holding reports whether it holds something.
+// Holding reports whether the session holds any lease.
 func (c Session) Holding() bool { return c.leases.Holding(c.Session) }
 
 // Caller returns a caller of the session.
@@ -53,7 +53,7 @@ func (c Session) Loss(t *testing.T) coord.Loss {
 	}
 }
 
-// RequireCode requires an error with that code whose text contains this.
+// RequireCode requires an error with this code whose text contains this part.
 func RequireCode(t *testing.T, err error, code api.Code, text string) {
 	t.Helper()
 	var e *coord.Error
@@ -62,7 +62,7 @@ func RequireCode(t *testing.T, err error, code api.Code, text string) {
 	require.Contains(t, e.Err.Error(), text)
 }
 
-// Until polls a condition until it holds.
+// Until polls until a condition holds.
 func Until(t *testing.T, is func() bool) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)

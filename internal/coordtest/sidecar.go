@@ -1,8 +1,7 @@
-// Package coordtest is the coordination logic of a sidecar within a test: all nouns over a
-// runner, their callers, and ways to Redis that fail. It is for tests only.
+// Package coordtest runs the coordination logic of a sidecar within a test: all nouns over a runner, their callers, and
+// connections to Redis that fail. It is for tests only.
 //
-// Its invariant: what it starts ends with the test that started it, in the order in
-// which the sidecar itself ends.
+// Its invariant: everything that it starts ends with the test that started it, in the order in which a sidecar ends it.
 package coordtest
 
 import (
@@ -53,12 +52,12 @@ type Sidecar struct {
 	methods []coord.Method
 }
 
-// Options are the options that most tests leave out.
+// Options are options that most tests do not need.
 type Options struct {
 	Clock     coord.Clock          // nil = the pod's
 	Telemetry *telemetry.Telemetry // nil = none
-	Log       *slog.Logger         // nil = none; of the nouns that have one
-	Deaf      bool                 // its limits and breakers hear nothing of other sidecars
+	Log       *slog.Logger         // nil = none; for the nouns that log
+	Deaf      bool                 // its limits and breakers receive no broadcasts of other sidecars
 }
 
 // New starts a sidecar that uses the runner, until the test ends.
@@ -120,7 +119,7 @@ func NewWith(t testing.TB, r *lua.Runner, prefix string, o Options) *Sidecar {
 	)
 	t.Cleanup(func() {
 		s.Pubsub.Stop()
-		_ = s.Streams.Stop(context.Background()) // its error is that of the context, as here
+		_ = s.Streams.Stop(context.Background()) // the only error is that of the context, which has none
 		_ = s.Limiter.Stop(context.Background())
 		s.Lines.Stop()
 		s.Signals.Stop()
@@ -129,8 +128,8 @@ func NewWith(t testing.TB, r *lua.Runner, prefix string, o Options) *Sidecar {
 	return s
 }
 
-// FollowRules has the sidecar's rules joined by those in Redis, until the test ends. The
-// options say what else it tells, and whether it hears of changes.
+// FollowRules adds the rules in Redis to the sidecar's rules until the test ends. It sets Runner, Keys, Rules and Clock
+// of the options to the sidecar's.
 func (s *Sidecar) FollowRules(t testing.TB, o ratelimit.RuntimeRulesOptions) *ratelimit.RuntimeRules {
 	t.Helper()
 	o.Runner, o.Keys, o.Rules, o.Clock = s.Runner, s.Keys, s.Rules, s.clock

@@ -21,14 +21,14 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/rpc"
 )
 
-// System is two sidecars on one store, as the suites of package conformance want it.
+// System is two sidecars on one store, as the suites of package conformance need it.
 type System struct {
 	*conformance.Clock
 	Sidecars [2]*Sidecar
 	direct   bool
 }
 
-// NewDirectSystem is NewRulesSystem with every call on the direct path whose method has one.
+// NewDirectSystem is NewRulesSystem, but every call whose method has a direct path takes it.
 func NewDirectSystem(t testing.TB, url string) *System {
 	t.Helper()
 	s := NewRulesSystem(t, url, false)
@@ -36,14 +36,13 @@ func NewDirectSystem(t testing.TB, url string) *System {
 	return s
 }
 
-// NewSystem starts one whose rules are those of files alone.
+// NewSystem starts a system whose rules are only those of files.
 func NewSystem(t testing.TB, url string) *System {
 	t.Helper()
 	return newSystem(t, url, false, func(*Sidecar) {})
 }
 
-// NewRulesSystem starts one whose sidecars follow the rules in Redis too. Deaf ones hear
-// no broadcast.
+// NewRulesSystem starts a system whose sidecars also use the rules in Redis. Deaf ones receive no broadcasts.
 func NewRulesSystem(t testing.TB, url string, deaf bool) *System {
 	t.Helper()
 	return newSystem(t, url, deaf, func(s *Sidecar) {
@@ -61,7 +60,7 @@ func newSystem(t testing.TB, url string, deaf bool, begin func(*Sidecar)) *Syste
 	prefix := redistest.Prefix(t)
 	var r *lua.Runner
 	for i := range s.Sidecars {
-		// An embedded store belongs to its runner, so that both share that one.
+		// An embedded store belongs to its runner, so that both sidecars share one runner.
 		if r == nil || url != redis.Embedded {
 			r = luatest.Open(t, lua.Options{URL: url, Clock: s.Micros})
 		}
@@ -107,19 +106,19 @@ func (s *Sidecar) connect(t testing.TB, name string) *client {
 	return c
 }
 
-// client turns wire values into calls, as package rpc does.
+// client makes calls from wire values, as package rpc does.
 type client struct {
 	sidecar *Sidecar
 	session *coord.Session
 	lost    chan api.LostParams
-	// open is the connection: its end cancels the calls on it.
+	// open is the context of the connection, whose end cancels its calls.
 	open   context.Context
 	end    context.CancelFunc
 	direct bool
 }
 
-// Do carries out a call of a method whose noun lists it, as package rpc does. It ends
-// with the connection.
+// Do carries out a call of a method that a noun lists, as package rpc does. The call ends at the latest with the
+// connection.
 func (c *client) Do(ctx context.Context, id, method string, params, result any) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -190,15 +189,14 @@ type submitted struct {
 	err   error
 }
 
-// Done implements coord.Completion: on the goroutine that reads the reply, as in package
-// rpc.
+// Done implements coord.Completion. It reads the answer on the goroutine that reads Redis's reply, as package rpc does.
 func (s *submitted) Done() coord.Flusher {
 	s.more, s.err = s.call.Answer()
 	close(s.ended)
 	return nil
 }
 
-// invocation is a call of the method of that name.
+// invocation returns a call of the method with this name.
 func (s *Sidecar) invocation(method string) (coord.Invocation, error) {
 	for _, m := range s.methods {
 		if m.Name == method {

@@ -125,7 +125,8 @@ func untilUpOn(t *testing.T, r *lua.Runner, key string) error {
 	return err
 }
 
-// The same in the page: nobody runs every branch of every script as that user.
+// The user's rights are also compared with the commands in the scripts, since no test runs every branch of every script
+// as that user.
 func TestTheDocumentedUserMayRunWhatScriptsRun(t *testing.T) {
 	t.Parallel()
 	acl := documentedACL(t)

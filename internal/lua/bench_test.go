@@ -18,9 +18,8 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/redistest"
 )
 
-// BenchmarkRun compares a call through the runner with a bare loop over
-// go-redis's pipeline on the same keys: P7 of the performance figures asks what
-// the runner adds in processor time.
+// BenchmarkRun compares a call through the runner with a bare loop over go-redis's pipeline on the same keys, for the
+// figure P7: the processor time that the runner adds.
 func BenchmarkRun(b *testing.B) {
 	url, prefix := redistest.URL(b), redistest.Prefix(b)
 	keys := make([]string, 10_000)
@@ -80,14 +79,14 @@ func measure(b *testing.B, callers int, call func(context.Context, int64) error)
 	b.ReportMetric(float64((processorTime(b)-used).Nanoseconds())/float64(b.N)/1000, "cpu-us/op")
 }
 
-// processorTime is what this process has used, Redis not included.
+// processorTime returns the processor time that this process has used; Redis is another process.
 func processorTime(b *testing.B) time.Duration {
 	var u syscall.Rusage
 	require.NoError(b, syscall.Getrusage(syscall.RUSAGE_SELF, &u))
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// bareLoop is EVALSHA over an AutoPipeliner and nothing else.
+// bareLoop runs EVALSHA over an AutoPipeliner and does nothing else.
 func bareLoop(b *testing.B, url string) func(ctx context.Context, key string, args ...any) error {
 	opt, err := redis.ParseURL(url)
 	require.NoError(b, err)

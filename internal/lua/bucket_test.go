@@ -26,7 +26,7 @@ func take(ctx context.Context, r *lua.Runner, key string, capacity int64) (lua.O
 	return lua.Run(ctx, r, ratelimit.TokenBucketScript, bucket(key, capacity), lua.StoredReply{})
 }
 
-// spent is how many tokens were taken from key.
+// spent returns how many tokens were taken from key.
 func spent(t testing.TB, r *lua.Runner, key string, capacity int64) int64 {
 	t.Helper()
 	in := bucket(key, capacity)

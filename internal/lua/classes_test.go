@@ -19,8 +19,8 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/redistest"
 )
 
-// actor is a server that says what a test wants: PONG and "loaded", and to
-// EVALSHA the lines of its part, one each, and then an allowed charge.
+// actor is a server whose replies a test sets. It replies to PING and SCRIPT as Redis does, and to each EVALSHA with
+// the next line of its part, and after the last line with an allowed charge.
 type actor struct {
 	url, addr string
 
@@ -29,15 +29,15 @@ type actor struct {
 	mu      sync.Mutex // guards the rest
 	part    []string
 	pong    string // instead of PONG
-	writes  string // what the probe is told that asks to write
+	writes  string // the error with which the probe's script, which tests writing, is refused; "" = it is not refused
 	probes  int
 	refused int // PINGs without PONG
 	evals   int
 	loads   int
 	args    []string // of the last EVALSHA
-	// turnedDown are commands, or "*" for all, and what they are refused with.
+	// turnedDown has, by command ("*" = all), the error with which it is refused.
 	turnedDown map[string]string
-	// names is the master that it tells of as a sentinel or a node of a cluster; "" = none.
+	// names is the master that it names as a sentinel or a node of a cluster; "" = none.
 	names string
 }
 
@@ -79,7 +79,7 @@ func startActorTLS(t *testing.T, certs *redistest.Certificates, part ...string) 
 	return a
 }
 
-// turnsDown tells whether a command was answered by a refusal.
+// turnsDown refuses a command if the test wants it, and reports whether it did.
 func (a *actor) turnsDown(c *server.Peer, cmd string, _ ...string) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -96,7 +96,8 @@ func (a *actor) turnsDown(c *server.Peer, cmd string, _ ...string) bool {
 	return ok
 }
 
-// turnDown has it refuse commands with a line, or hang up, and no others.
+// turnDown makes the actor refuse these commands, and no others, with an error. The line "hang up" makes it close the
+// connection instead.
 func (a *actor) turnDown(line string, commands ...string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -106,7 +107,7 @@ func (a *actor) turnDown(line string, commands ...string) {
 	}
 }
 
-// tells makes it name another master, or none.
+// tells makes the actor name another master, or none.
 func (a *actor) tells(addr string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -197,21 +198,21 @@ func (a *actor) evalsha(c *server.Peer, args []string) {
 	c.WriteBulk("")
 }
 
-// says makes the actor answer PING otherwise.
+// says sets the actor's reply to PING.
 func (a *actor) says(pong string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.pong = pong
 }
 
-// refuse has it refuse the probe's asking to write.
+// refuse makes the actor refuse the probe's script, which tests writing.
 func (a *actor) refuse(line string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.writes = line
 }
 
-// await returns when what the actor saw is as wished; a test's timeout ends it.
+// await returns when wish reports true, which is checked after each command. Only the test's timeout ends it otherwise.
 func (a *actor) await(wish func() bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -254,8 +255,8 @@ var refusals = []string{
 	"ERR max number of clients reached",
 }
 
-// passing are refusals that Redis or the way to a key ends by itself, and that are
-// tried again as long as the call has time.
+// passing are refusals that end by themselves or are ended by the runner. A call is tried again after them as long as
+// it has time.
 var passing = []string{"TRYAGAIN", "NOSCRIPT"}
 
 func TestWhatRedisTurnedAwayIsTriedAgain(t *testing.T) {
@@ -273,7 +274,7 @@ func TestWhatRedisTurnedAwayIsTriedAgain(t *testing.T) {
 	}
 }
 
-// forever is a part of so many refusals that no call sees the last.
+// forever returns a part with so many refusals that no call gets beyond the last one.
 func forever(line string) []string { return slices.Repeat([]string{line}, 10_000) }
 
 func TestWhatRedisTurnsAwayForEverEndsWithTheDeadline(t *testing.T) {
@@ -434,7 +435,7 @@ func TestCloseDoesNotWaitForASilentServer(t *testing.T) {
 	r := luatest.Open(t, lua.Options{URL: a.url, CommandTimeout: time.Hour})
 	ready(t, r)
 	a.says("silence")
-	a.await(func() bool { return a.refused > 0 }) // the probe waits, for an hour
+	a.await(func() bool { return a.refused > 0 }) // now the probe waits for a reply, for up to an hour
 	require.NoError(t, r.Close())
 }
 
@@ -446,7 +447,7 @@ func TestAServerThatIsBusyIsUp(t *testing.T) {
 	ready(t, r)
 	a.says("BUSY Redis is busy running a script.")
 	const mine = 3
-	for range mine { // each asks the probe to look
+	for range mine { // each makes a probe
 		require.Error(t, r.Ping(luatest.Deadline(t)))
 	}
 	a.await(func() bool { return a.refused >= mine+2 })
@@ -476,7 +477,7 @@ func TestNoscriptIsRecoveredByOneLoadForAll(t *testing.T) {
 	require.Equal(t, lua.Loaded(r)+1, loads, "and the probe")
 }
 
-// Somebody flushes scripts as fast as they are loaded.
+// Scripts are flushed as fast as they are loaded.
 func TestABatchGoesOnWhileScriptsAreFlushed(t *testing.T) {
 	t.Parallel()
 	const flushes = 8

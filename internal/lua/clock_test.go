@@ -14,7 +14,7 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/luatest"
 )
 
-// TestScriptsReadTheServersClock runs what is sent in production.
+// TestScriptsReadTheServersClock runs the script texts of production, which read the server's clock.
 func TestScriptsReadTheServersClock(t *testing.T) {
 	t.Parallel()
 	luatest.EachStore(t, func(t *testing.T, s *luatest.Store) {

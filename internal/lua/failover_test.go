@@ -18,8 +18,8 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/redistest"
 )
 
-// load are workers that take and return locks of their own, and charge one
-// bucket each, without stored replies.
+// load is a set of workers. Each takes and returns a lock of its own, and charges a bucket of its own, without stored
+// replies.
 type load struct {
 	r        *lua.Runner
 	keys     []string
@@ -55,7 +55,7 @@ func (l *load) end() {
 func (l *load) work(t *testing.T, worker int) {
 	ctx := t.Context()
 	var last int64
-	// The machine's time is for the servers, which have to elect a master.
+	// The load is low, so that the servers have enough processor time to elect a master.
 	tick := time.NewTicker(2 * time.Millisecond)
 	defer tick.Stop()
 	for round := 0; ; round++ {
@@ -88,7 +88,7 @@ func (l *load) work(t *testing.T, worker int) {
 	}
 }
 
-// recovers waits until every worker has had some rounds more.
+// recovers waits until every worker has completed some more rounds.
 func (l *load) recovers(t *testing.T) {
 	t.Helper()
 	patience := time.After(60 * time.Second)
@@ -106,8 +106,8 @@ func (l *load) recovers(t *testing.T) {
 	}
 }
 
-// verify ends the load. No charge may have been counted that was neither
-// answered nor reported as ambiguous; without loss all that were answered are there.
+// verify ends the load. It requires that each bucket has no more charges than were answered or may have been executed,
+// and, if lossless, all that were answered.
 func (l *load) verify(t *testing.T, lossless bool) {
 	t.Helper()
 	l.end()
@@ -149,7 +149,7 @@ func TestTopologyClusterFailoverUnderLoad(t *testing.T) {
 	restart()
 	l.recovers(t)
 	l.verify(t, false)
-	for len(h.Messages) == 0 { // the subscription has moved on if it had to
+	for len(h.Messages) == 0 { // the subscription has moved to another node if its node was killed
 		require.NoError(t, c.Client(t).Publish(luatest.Deadline(t), "heard", "x").Err())
 	}
 }
@@ -164,8 +164,8 @@ func TestTopologySentinelFailoverUnderLoad(t *testing.T) {
 	luatest.Next(t, h.Subscribed)
 	l.recovers(t)
 	s.Failover()
-	// The old master answers until it is told off; what is killed is to be the one
-	// that the load is on.
+	// The old master answers until it becomes a replica. The kill below must hit the new one, so the subscription and
+	// the load must have moved to it before.
 	luatest.Next(t, h.Subscribed)
 	l.recovers(t)
 	restart := s.KillMaster()

@@ -15,7 +15,7 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/redistest"
 )
 
-// listener is a listener whose hearer writes down what it is told, in its order.
+// listener starts a listener, and returns it with a channel that gets, in order, a text for each call of its hearer.
 func listener(t *testing.T, r *lua.Runner) (*redis.Listener, <-chan string) {
 	t.Helper()
 	heard := make(chan string, 1000)
@@ -34,7 +34,7 @@ func listener(t *testing.T, r *lua.Runner) (*redis.Listener, <-chan string) {
 func channel(name string) redis.Topic { return redis.Topic{Name: name} }
 func pattern(name string) redis.Topic { return redis.Topic{Name: name, Pattern: true} }
 
-// until is the next thing that was told, but for refusals, which are told again and again.
+// until returns the next text that is not a refusal. Refusals are reported again and again.
 func until(t *testing.T, heard <-chan string) string {
 	for {
 		if next := luatest.Next(t, heard); !strings.HasPrefix(next, "refused") {
@@ -76,7 +76,7 @@ func TestAListenerHearsWhatItListensToAtTheTime(t *testing.T) {
 	})
 }
 
-// However quickly a topic comes and goes, in the end it is listened to, and that is told.
+// A topic that is quickly added and removed many times is listened to in the end, and the hearer is called for it.
 func TestATopicThatComesAndGoesIsListenedToInTheEnd(t *testing.T) {
 	t.Parallel()
 	redistest.Stores(t, func(t *testing.T, url string) {
@@ -131,8 +131,7 @@ func TestAListenerTellsOfALostConnection(t *testing.T) {
 	require.Empty(t, heard)
 }
 
-// A server that accepts and says nothing any more is noticed, though nothing is read or
-// written but pings.
+// The listener notices a server that no longer replies, although it writes nothing but pings.
 func TestAListenerNoticesAServerThatHangs(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
@@ -147,7 +146,7 @@ func TestAListenerNoticesAServerThatHangs(t *testing.T) {
 	require.Equal(t, "on a", luatest.Next(t, heard))
 }
 
-// One pattern that a user may not listen to is no matter of the others.
+// A pattern to which the user may not listen does not affect other topics.
 func TestATopicThatRedisRefusesIsTold(t *testing.T) {
 	t.Parallel()
 	s := redistest.StartUser(t, "u", "pw", "+@all", "~*", "resetchannels", "&mine:*")
@@ -167,7 +166,7 @@ func TestATopicThatRedisRefusesIsTold(t *testing.T) {
 	require.Equal(t, "on mine:b*", until(t, heard), "it is tried again")
 }
 
-// Many topics go into few commands, and come back together.
+// Many topics are subscribed by few commands, and again after a lost connection.
 func TestAListenerListensToThousandsOfTopics(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)

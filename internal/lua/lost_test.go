@@ -144,7 +144,7 @@ func TestRepliesLostInsideABatchAreToldOneByOne(t *testing.T) {
 	require.EqualValues(t, 100, spent(t, witness, key, 1000), "the whole batch was run, once")
 }
 
-// noise collects what is logged.
+// noise collects the log's text.
 type noise struct {
 	mu   sync.Mutex // guards text
 	text []byte
@@ -201,7 +201,7 @@ func TestCancelledWaitInThePipelineReturnsAtOnceAndIsUnknown(t *testing.T) {
 	go func() { _, err := take(ctx, r, key, 50); waits <- err }()
 	<-p.Saw
 	cancel()
-	err := <-waits // the connections stay silent: only the cancellation can end it
+	err := <-waits // the connections stay silent, so that only the cancellation can end the call
 	require.ErrorIs(t, err, redis.ErrMaybeExecuted)
 	require.ErrorIs(t, err, context.Canceled)
 	p.Heal()

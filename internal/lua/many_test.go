@@ -65,8 +65,8 @@ func drawItem(t *rapid.T, script string, ids bool) item {
 	return it
 }
 
-// A run for many items has the same replies and leaves the same keys as the same runs one after
-// the other.
+// A run for many items returns the same replies, and leaves the same keys, as single runs of the items one after the
+// other.
 func TestARunForManyIsItsRunsOneAfterTheOther(t *testing.T) {
 	t.Parallel()
 	luatest.EachStore(t, func(t *testing.T, s *luatest.Store) {
@@ -116,8 +116,8 @@ func TestARunForManyIsItsRunsOneAfterTheOther(t *testing.T) {
 	})
 }
 
-// Each call gets the reply of its own item, while others wait for other keys and scripts
-// are flushed, and counts once.
+// Each call gets the reply of its own item and counts once, while there are calls for other keys and scripts are
+// flushed.
 func TestEachCallOfABatchGetsItsOwnReply(t *testing.T) {
 	t.Parallel()
 	redistest.Stores(t, func(t *testing.T, url string) {
@@ -148,7 +148,7 @@ func TestEachCallOfABatchGetsItsOwnReply(t *testing.T) {
 	})
 }
 
-// An item that fails has its own error, and no other item has it.
+// The error of an item that fails is returned to its own call only.
 func TestAnItemFailsAlone(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
@@ -181,8 +181,8 @@ func TestAnItemFailsAlone(t *testing.T) {
 	}
 }
 
-// A server of a cluster with all slots, which a proxy that refuses keys of several slots looks
-// like, is asked for each name apart as soon as it has refused a run.
+// A server refuses a run with keys of several slots. From then on each name gets a run of its own. The server here is
+// the only node of a cluster; a proxy in front of a cluster may do the same.
 func TestCallsGoApartWhereKeysOfSeveralSlotsAreRefused(t *testing.T) {
 	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

@@ -12,7 +12,7 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/luatest"
 )
 
-// TestMuldivIsExact asks the long multiplication of scripts over its whole range.
+// TestMuldivIsExact tests the long multiplication of scripts over its whole range.
 func TestMuldivIsExact(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("lib/muldiv.lua")

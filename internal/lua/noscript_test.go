@@ -15,7 +15,7 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/redistest"
 )
 
-// 10,000 calls while scripts are flushed and 600 foreign ones come in.
+// 10,000 calls are made while scripts are flushed and 600 foreign scripts are loaded.
 func TestFlushedScriptsCountNoCallTwiceAndShowNoNoscript(t *testing.T) {
 	t.Parallel()
 	const callers, each, perBatch, foreign = 60, 150, 100, 600
@@ -82,7 +82,7 @@ func TestScriptsAreLoadedAgainAfterAFlushWithoutACall(t *testing.T) {
 	require.NoError(t, luatest.UntilUp(t, r))
 	admin := s.Client(t)
 	require.NoError(t, admin.ScriptFlush(luatest.Deadline(t)).Err())
-	for have := []bool{false}; !have[0]; { // the probe looks every second
+	for have := []bool{false}; !have[0]; { // the probe checks for missing scripts every second
 		var err error
 		have, err = admin.ScriptExists(luatest.Deadline(t), lock.AcquireScript.SHA()).Result()
 		require.NoError(t, err)

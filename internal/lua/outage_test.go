@@ -106,7 +106,7 @@ func TestCallUnderWayWhenTheOutageComesIsAnsweredAfterIt(t *testing.T) {
 		_, err := lua.Run(luatest.Deadline(t), r, ratelimit.TokenBucketScript, bucket("k", 5), lua.StoredReply{Key: "k:idem", Fingerprint: "f"})
 		done <- err
 	}()
-	<-p.Saw // it was written
+	<-p.Saw // the script was sent
 	s.Stop()
 	untilDown(t, r)
 	_, err := take(luatest.Deadline(t), r, "k", 5)
@@ -123,7 +123,8 @@ func TestIdleConnectionsThatTheServerClosedCostNoCall(t *testing.T) {
 		for i := range 20 {
 			_, err := take(luatest.Deadline(t), r, "k", 50)
 			require.NoError(t, err, i)
-			// A probe that is cut off several times in a row means that the server is away.
+			// If a probe's connection is cut several times in a row, the server counts as down. So each kill waits for
+			// a successful one.
 			await(t, func() bool { return r.Ping(luatest.Deadline(t)) == nil })
 			require.NoError(t, masters[0].ClientKillByFilter(luatest.Deadline(t), "TYPE", "normal", "SKIPME", "yes").Err())
 		}
@@ -170,9 +171,9 @@ func TestConnectionsKilledUnderLoad(t *testing.T) {
 	}
 	for range 60 {
 		require.NoError(t, admin.ClientKillByFilter(luatest.Deadline(t), "TYPE", "normal", "SKIPME", "yes").Err())
-		<-served // perhaps of before the kill
+		<-served // this call may have been answered before the kill
 		<-served
-		for r.Ping(luatest.Deadline(t)) != nil { // the probe, too, needs a moment between kills
+		for r.Ping(luatest.Deadline(t)) != nil { // a probe must succeed between two kills too
 		}
 	}
 	close(stop)
@@ -208,7 +209,7 @@ func TestPausedClientsMeetTheirOwnDeadlines(t *testing.T) {
 	defer cancel()
 	var wg sync.WaitGroup
 	errs := make(chan error, 8)
-	for range cap(errs) { // one alone, the others in batches
+	for range cap(errs) { // one is sent alone, the others in batches
 		wg.Go(func() { _, err := take(ctx, r, "k", 50); errs <- err })
 	}
 	wg.Wait()

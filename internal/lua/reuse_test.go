@@ -16,10 +16,10 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/redistest"
 )
 
-// witness is a server that is asked how often it was connected to.
+// witness is a client of a server, through which the test reads how many connections the server accepted.
 type witness struct{ *goredis.Client }
 
-// info is a number of INFO, or of the calls of a command: cmdstat_ping.
+// info returns a number of INFO. For a command's statistics, such as cmdstat_ping, it is the number of calls.
 func (w witness) info(t *testing.T, section, name string) int {
 	t.Helper()
 	text, err := w.Info(luatest.Deadline(t), section).Result()
@@ -34,11 +34,11 @@ func (w witness) info(t *testing.T, section, name string) int {
 	return n
 }
 
-// accepted is how many connections the server has taken so far.
+// accepted returns how many connections the server has accepted so far.
 func (w witness) accepted(t *testing.T) int { return w.info(t, "stats", "total_connections_received") }
 
-// secured runs a test on each topology, plain and with TLS. Masters are all
-// servers that execute scripts.
+// secured runs a test on each topology whose name begins with names, plain and with TLS. masters are all servers that
+// execute scripts.
 func secured(t *testing.T, names string, test func(t *testing.T, o lua.Options, masters []witness)) {
 	t.Helper()
 	client := func(t *testing.T, certs *redistest.Certificates, addr string) witness {
@@ -69,7 +69,7 @@ func secured(t *testing.T, names string, test func(t *testing.T, o lua.Options, 
 		"cluster TLS": func(t *testing.T) (lua.Options, []witness) {
 			c := redistest.StartClusterTLS(t)
 			var masters []witness
-			for _, key := range []string{"a", "b", "c"} { // one of each
+			for _, key := range []string{"a", "b", "c"} { // one key of each master
 				masters = append(masters, client(t, c.Certificates, c.Master(key)))
 			}
 			return options(c.URL(), c.Certificates), masters
@@ -93,7 +93,7 @@ func TestTopologyConnectionsAreUsedAgain(t *testing.T) {
 
 func testReuse(t *testing.T, o lua.Options, masters []witness) {
 	const most = 6   // connections of the pool
-	const others = 5 // that replicas and sentinels may make when the machine is busy
+	const others = 5 // connections that replicas and sentinels may make when the machine is busy
 	o.MinIdle, o.MaxConns = most, most
 	r := luatest.Open(t, o)
 	take1 := func(i int) error {
@@ -139,7 +139,7 @@ func testReuse(t *testing.T, o lua.Options, masters []witness) {
 	require.Empty(t, drain(failed))
 	require.LessOrEqual(t, connections(), before+others, "many callers at once")
 
-	// The probe is all that is left.
+	// Now only the probe uses connections.
 	for _, m := range masters {
 		start := m.info(t, "commandstats", "cmdstat_ping")
 		await(t, func() bool { return m.info(t, "commandstats", "cmdstat_ping") >= start+3 })
@@ -147,7 +147,7 @@ func testReuse(t *testing.T, o lua.Options, masters []witness) {
 	require.LessOrEqual(t, connections(), before+others, "nobody calls")
 }
 
-// await returns when done says so.
+// await returns when done reports true.
 func await(t *testing.T, done func() bool) {
 	t.Helper()
 	ctx, tick := luatest.Deadline(t), time.NewTicker(5*time.Millisecond)

@@ -21,8 +21,7 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/redistest"
 )
 
-// as is the URL of a server when it is met as one of the topology; credentials and
-// database stay.
+// as returns a server's URL as one of the topology, with the same credentials and database.
 func as(t *testing.T, topology, url string) string {
 	t.Helper()
 	scheme, rest, ok := strings.Cut(url, "://")
@@ -40,8 +39,8 @@ func as(t *testing.T, topology, url string) string {
 	return scheme + "+sentinel://" + addr + "/m" + db
 }
 
-// behind is the URL of another server that is sound and names the one of url as
-// the master of all: a sentinel, or a node of a cluster.
+// behind starts another server that works, a sentinel or a node of a cluster, which names the server of url as the
+// master of everything. It returns the URL of that other server.
 func behind(t *testing.T, topology, url string, certs *redistest.Certificates) string {
 	t.Helper()
 	scheme, rest, _ := strings.Cut(url, "://")
@@ -62,11 +61,11 @@ func behind(t *testing.T, topology, url string, certs *redistest.Certificates) s
 	return as(t, topology, url)
 }
 
-// refusal is how a server that was sound begins to refuse.
+// refusal is a way in which a server that worked begins to refuse commands.
 type refusal struct {
 	name, line string
-	commands   []string // that it refuses
-	away       bool     // no call gets through meanwhile
+	commands   []string // the commands that it refuses
+	away       bool     // Redis counts as down meanwhile
 }
 
 var everyRefusal = []refusal{
@@ -90,7 +89,7 @@ var everyRefusal = []refusal{
 	{"lost", "hang up", []string{"EVALSHA"}, true},
 }
 
-// What a server says that was sound is told alike on every topology, and over TLS.
+// The refusal of a server that worked is reported in the same way on every topology, plain and over TLS.
 func TestEveryRefusalIsToldOnEveryTopology(t *testing.T) {
 	t.Parallel()
 	certs := redistest.NewCertificates(t)
@@ -124,7 +123,7 @@ func TestEveryRefusalIsToldOnEveryTopology(t *testing.T) {
 	}
 }
 
-// isTold makes the actor refuse, checks what the runner says, and ends the refusal.
+// isTold makes the actor refuse, checks what the runner reports, and ends the refusal.
 func isTold(t *testing.T, r *lua.Runner, a *actor, refusal refusal) {
 	t.Helper()
 	a.turnDown(refusal.line, refusal.commands...)
@@ -151,23 +150,23 @@ func isTold(t *testing.T, r *lua.Runner, a *actor, refusal refusal) {
 	require.NoError(t, err, "after %s", refusal.line)
 }
 
-// way is one that is wrong from the start.
+// way is an address or configuration that is wrong from the start.
 type way struct {
-	o    lua.Options // the URL is that of one server
+	o    lua.Options // with the URL of one server
 	want string
-	// only are the places where it can be; none = everywhere.
+	// only are the places at which it is possible; none = all of them.
 	only []string
 }
 
-// places are where a server may be that a runner comes to first, and where others
-// send it to.
+// The places at which the wrong server may be: reached are those to which a runner connects first, sent those that
+// another server names.
 var (
 	reached = []string{"standalone", "sentinel", "cluster"}
 	sent    = []string{"behind a sentinel", "another node of the cluster"}
-	servers = append([]string{"standalone", "cluster"}, sent...) // no sentinel
+	servers = append([]string{"standalone", "cluster"}, sent...) // all but a sentinel
 )
 
-// wrongWays are all of them; real servers are wrong where they can be.
+// wrongWays returns all wrong ways by name. They are of real servers where a real server can be wrong in this way.
 func wrongWays(t *testing.T) map[string]way {
 	t.Helper()
 	plain, secure, stopped := redistest.Start(t), redistest.StartTLS(t), redistest.Start(t)
@@ -210,7 +209,7 @@ func wrongWays(t *testing.T) map[string]way {
 	}
 	for _, refusal := range everyRefusal {
 		if !refusal.away && !slices.Contains(refusal.commands, "*") && refusal.name != "misconf" || refusal.name == "lost" {
-			continue // it is no way that is wrong
+			continue // a server can begin to refuse so, but not from the start
 		}
 		a := startActor(t)
 		a.turnDown(refusal.line, "*")
@@ -219,7 +218,7 @@ func wrongWays(t *testing.T) map[string]way {
 	return ways
 }
 
-// hangUpTLS closes what it accepts after the handshake.
+// hangUpTLS accepts connections, and closes each after the handshake.
 func hangUpTLS(t *testing.T, l net.Listener) {
 	t.Helper()
 	done := make(chan struct{})
@@ -265,7 +264,7 @@ func TestWhatIsWrongWithTheWayIsNamedOnEveryTopology(t *testing.T) {
 	}
 }
 
-// both is a file with the certificates of two.
+// both returns a file with the certificates of two files.
 func both(t *testing.T, a, b string) string {
 	t.Helper()
 	var all []byte
@@ -279,7 +278,7 @@ func both(t *testing.T, a, b string) string {
 	return file
 }
 
-// isNamed opens a runner and looks at what it tells.
+// isNamed opens a runner, and requires that it names this trouble in its status, its errors and its log.
 func isNamed(t *testing.T, o lua.Options, place, want string) {
 	t.Helper()
 	var log noise
@@ -308,15 +307,15 @@ func isNamed(t *testing.T, o lua.Options, place, want string) {
 	}
 }
 
-// A server without room says so once and hangs up. That is no outage of one that
-// was reached: who has a connection keeps it.
+// A server that has no room for more connections replies so to a new one, and closes it. That is no outage of a server
+// that was reached before: existing connections stay.
 func TestAServerThatHasNoRoomAnyMoreIsNamed(t *testing.T) {
 	t.Parallel()
 	s := redistest.StartUser(t, "app", "pw", "~*", "&*", "+@all")
 	hasNoRoom(t, s.URL(), s.Client(t))
 }
 
-// hasNoRoom takes all connections of the user app away, and lets none in.
+// hasNoRoom closes all connections of the user app, and makes the servers accept no new ones.
 func hasNoRoom(t *testing.T, url string, masters ...*goredis.Client) {
 	t.Helper()
 	var log noise
@@ -326,7 +325,7 @@ func hasNoRoom(t *testing.T, url string, masters ...*goredis.Client) {
 		require.NoError(t, m.ConfigSet(luatest.Deadline(t), "maxclients", "1").Err())
 	}
 	await(t, func() bool {
-		for _, m := range masters { // again and again: one that is logging in has no user yet
+		for _, m := range masters { // repeatedly, since a connection that is logging in has no user yet
 			require.NoError(t, do(t, m, []string{"client", "kill", "user", "app"}))
 		}
 		_, err := lua.Attempt(luatest.Deadline(t), r, ratelimit.TokenBucketScript, bucket("{k}", 1_000_000), lua.StoredReply{})
@@ -334,7 +333,8 @@ func hasNoRoom(t *testing.T, url string, masters ...*goredis.Client) {
 		return errors.Is(err, redis.ErrUnavailable) && strings.Contains(err.Error(), "max number of clients") &&
 			told != nil && told.Name == "maxclients"
 	})
-	// In a cluster a master is cut off again and again while another is asked.
+	// In a cluster the connections to one master may all be closed while a call goes to another one, so it may count as
+	// down.
 	keeps := len(masters) == 1
 	require.True(t, r.Status().Up || !keeps, "who has a connection keeps it")
 	for _, m := range masters {

@@ -152,7 +152,7 @@ func TestScriptsRunOnTheTestsClock(t *testing.T) {
 	require.Equal(t, luatest.Epoch+17, out.Value.NowUS)
 }
 
-// command sends one that runs no script.
+// command sends a command that runs no script.
 func command(t *testing.T, r *lua.Runner, args ...any) any {
 	t.Helper()
 	try := redis.Try{Args: args}
@@ -168,7 +168,7 @@ func TestEmbeddedStoreEndsTTLs(t *testing.T) {
 	command(t, r, "set", "short", "v", "px", 20)
 	command(t, r, "set", "long", "v", "px", 3_600_000)
 	ctx := luatest.Deadline(t)
-	for command(t, r, "exists", "short") == int64(1) { // the store's own clock, which runs without anyone's help
+	for command(t, r, "exists", "short") == int64(1) { // keys expire by the store's own clock, which runs by itself
 		require.NoError(t, ctx.Err())
 	}
 	require.EqualValues(t, 1, command(t, r, "exists", "long"))

@@ -25,7 +25,7 @@ func TestTLSFilesAreReadForEachConnection(t *testing.T) {
 	_, err := take(luatest.Deadline(t), r, "k", 5)
 	require.ErrorIs(t, err, redis.ErrUnavailable)
 	require.ErrorContains(t, err, "certificate")
-	// The right one, as some editors write it: after a byte order mark.
+	// The right certificate after a byte order mark, which some editors write.
 	text, err := os.ReadFile(s.CA)
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(ca, append([]byte("\ufeff"), text...), 0o600))

@@ -93,7 +93,7 @@ func TestTopologySentinelsAreAskedOverOneConnection(t *testing.T) {
 	r := luatest.Open(t, lua.Options{URL: s.URL()})
 	require.NoError(t, luatest.UntilUp(t, r))
 	master := witness{s.Client(t)}
-	// asking are the connections whose last command asked for the master.
+	// asking returns the connections whose last command asked for the master.
 	asking := func() (ids []string) {
 		for _, c := range sentinelsOf(t, s.URL()) {
 			list, err := c.ClientList(luatest.Deadline(t)).Result()

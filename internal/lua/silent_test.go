@@ -18,11 +18,11 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/redistest"
 )
 
-// silent is a server that accepts and says nothing, as a stopped Redis does, or
-// one that waits for something else than what it is sent.
+// silent is a server that accepts connections and never replies, as a stopped Redis does, or a server of another
+// protocol.
 type silent struct {
 	addr     string
-	accepted chan struct{} // has one for each connection
+	accepted chan struct{} // gets an item for each connection
 }
 
 func startSilent(t *testing.T, network string) *silent {
@@ -67,8 +67,8 @@ var silentURLs = map[string]string{
 	"cluster": "redis+cluster://%s", "cluster, TLS": "rediss+cluster://%s",
 }
 
-// No step of connecting may hold up the start or the end of a process: the
-// timeouts here are longer than any test.
+// No step of connecting may delay the start or the end of a process. The timeouts here are longer than any test, so
+// that the test would hang.
 func TestARedisThatAcceptsAndSaysNothingHoldsNobodyUp(t *testing.T) {
 	t.Parallel()
 	for name, url := range silentURLs {
@@ -119,7 +119,7 @@ func TestCallsToAStoppedRedisEndWithClose(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	asked := make(chan error, 1)
 	go func() { _, err := take(ctx, r, "k", 5); asked <- err }()
-	<-p.Saw // it was written
+	<-p.Saw // the script was sent
 	cancel()
 	require.NoError(t, r.Close())
 	stop()

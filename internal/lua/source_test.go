@@ -16,7 +16,7 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/luatest"
 )
 
-// sources are the files of scripts and parts by their paths below internal.
+// sources returns the texts of all scripts and parts by their paths below internal.
 func sources(t *testing.T) map[string]string {
 	tree, out := os.DirFS(".."), map[string]string{}
 	for _, where := range []string{"coord/*/*.lua", "lua/lib/*.lua", probeFile} {
@@ -32,11 +32,11 @@ func sources(t *testing.T) map[string]string {
 	return out
 }
 
-// probeFile is the script of the transport: what is true of scripts is so of it.
+// probeFile is the script of the transport, to which the rules for scripts apply too.
 const probeFile = "redis/probe.lua"
 
-// everyScript are all that there are, after a look whether this package imports each noun,
-// with the paths of their files.
+// everyScript returns all scripts with the paths of their files. It fails if a file has no script here, which is also
+// so if this package does not import its noun.
 func everyScript(t *testing.T) map[*lua.Source]string {
 	t.Helper()
 	files := map[string]string{} // by the names of scripts
@@ -75,7 +75,7 @@ func header(text string) (purpose string, order []string, sections map[string]st
 			if !slices.Contains(order, word) {
 				order = append(order, word)
 			}
-			sections[word] += " " + rest // of USES there may be two lines
+			sections[word] += " " + rest // there may be two lines of USES
 		case len(order) == 0:
 			purpose += strings.TrimSpace(body) + " "
 		default:
@@ -85,7 +85,7 @@ func header(text string) (purpose string, order []string, sections map[string]st
 	return purpose, order, sections
 }
 
-// names are the first words of a section's items, without "then for each:".
+// names returns the first words of a section's items, without "then for each:".
 func names(section string) []string {
 	var out []string
 	note := regexp.MustCompile(`\([^)]*\)|then for each:`)
@@ -119,7 +119,7 @@ func TestHeadersTellWhatTheDescriptorsSay(t *testing.T) {
 	}
 }
 
-// writeHeader has a script's header say what its contract says.
+// writeHeader writes a script's contract into its header.
 func writeHeader(t *testing.T, src *lua.Source, name string, texts map[string]string) {
 	text := texts[name]
 	from, to := strings.Index(text, "-- KEYS"), strings.Index(text, "-- TTL")
@@ -148,7 +148,7 @@ func writeHeader(t *testing.T, src *lua.Source, name string, texts map[string]st
 
 func TestEveryFileIsAScriptOrAPartOfOne(t *testing.T) {
 	t.Parallel()
-	// What contracts ask for by themselves.
+	// These parts are used by contracts, not by a USES line.
 	texts, used := sources(t), map[string]bool{probeFile: true, "lua/lib/unpacked.lua": true, "lua/lib/once.lua": true}
 	for _, file := range everyScript(t) {
 		_, _, sections := header(texts[file])
@@ -169,11 +169,11 @@ func TestEveryFileIsAScriptOrAPartOfOne(t *testing.T) {
 	}
 }
 
-// asksForRights is the one call whose error is wanted: the embedded store has none
-// of it, and is not asked.
+// asksForRights is the only allowed pcall whose error is used. The embedded store lacks redis.acl_check_cmd, so the
+// probe does not call it there.
 const asksForRights = "local known, may = pcall(redis.acl_check_cmd, command, sub ~= '' and sub or scratch_key, scratch_key)"
 
-// namesInputs is the line of the probe that names its inputs: nothing assembles its text.
+// namesInputs is the line of the probe that names its inputs, since its text is not assembled.
 const namesInputs = "local scratch_key, commands = KEYS[1], ARGV[1]"
 
 // forbidden is what scripts must not use, and why.
@@ -214,7 +214,7 @@ func TestScriptsUseOnlyWhatTheyMay(t *testing.T) {
 	}
 }
 
-// TestForbiddenIsFound keeps the patterns from matching nothing at all.
+// TestForbiddenIsFound requires that a pattern matches each of these mistakes.
 func TestForbiddenIsFound(t *testing.T) {
 	t.Parallel()
 	for _, code := range []string{
@@ -229,8 +229,7 @@ func TestForbiddenIsFound(t *testing.T) {
 	}
 }
 
-// TestScriptTexts: what is sent has no comments, and only clocked texts have
-// the caller's clock.
+// TestScriptTexts: the texts that are sent have no comments, and only clocked texts use the caller's clock.
 func TestScriptTexts(t *testing.T) {
 	t.Parallel()
 	texts := sources(t)

@@ -22,7 +22,7 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/telemetry"
 )
 
-// observed is a runner whose spans and metrics are caught.
+// observed is a runner whose spans and metrics are recorded.
 type observed struct {
 	*lua.Runner
 	spans  *tracetest.SpanRecorder
@@ -43,7 +43,7 @@ func observe(t *testing.T, url string, recordKeys bool, sample sdktrace.Sampler)
 	return o
 }
 
-// last is the last span that has ended, with its attributes by name.
+// last returns the last span that has ended, with its attributes by name.
 func (o observed) last(t *testing.T) (sdktrace.ReadOnlySpan, map[attribute.Key]any) {
 	t.Helper()
 	ended := o.spans.Ended()
@@ -139,7 +139,7 @@ func TestFailedSpanSaysItsKindOnly(t *testing.T) {
 
 func TestNoSpanUnderAParentThatIsNotSampled(t *testing.T) {
 	t.Parallel()
-	o := observe(t, redis.Embedded, false, sdktrace.AlwaysSample()) // which would sample a child
+	o := observe(t, redis.Embedded, false, sdktrace.AlwaysSample()) // this sampler would sample a child
 	ctx := trace.ContextWithSpanContext(luatest.Deadline(t), trace.NewSpanContext(trace.SpanContextConfig{
 		TraceID: trace.TraceID{1}, SpanID: trace.SpanID{1},
 	}))
@@ -148,7 +148,7 @@ func TestNoSpanUnderAParentThatIsNotSampled(t *testing.T) {
 	require.Empty(t, o.spans.Ended())
 }
 
-// total is a counter's or histogram's count by one label.
+// total returns a counter's or histogram's count by one label.
 func (o observed) total(t *testing.T, name, label string) map[string]int64 {
 	t.Helper()
 	var all metricdata.ResourceMetrics

@@ -15,7 +15,7 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/redistest"
 )
 
-// Where slots have no master the cluster refuses all keys, unless it is told not to.
+// If slots have no master, the cluster refuses all keys, unless cluster-require-full-coverage is no.
 func TestTopologyAClusterThatIsNotWholeIsNamed(t *testing.T) {
 	t.Parallel()
 	c := redistest.StartCluster(t)
@@ -31,7 +31,7 @@ func TestTopologyAClusterThatIsNotWholeIsNamed(t *testing.T) {
 	owner := goredis.NewClient(&goredis.Options{Addr: c.Master("{a}"), MaxRetries: -1})
 	t.Cleanup(func() { require.NoError(t, owner.Close()) })
 	require.NoError(t, owner.ClusterDelSlots(luatest.Deadline(t), slot).Err())
-	// The others would take it for the owner's as long as nobody else claims it.
+	// The other nodes would consider the slot the old owner's as long as no node claims it.
 	require.NoError(t, admin.ForEachShard(luatest.Deadline(t), func(ctx context.Context, m *goredis.Client) error {
 		if err := m.ClusterDelSlots(ctx, slot).Err(); err != nil {
 			require.ErrorContains(t, err, "unassigned")
@@ -50,7 +50,7 @@ func TestTopologyAClusterThatIsNotWholeIsNamed(t *testing.T) {
 		require.ErrorAs(t, err, &trouble)
 		require.Equal(t, name, trouble.Name, key)
 	}
-	await(t, func() bool { // one master after the other learns it
+	await(t, func() bool { // the masters notice it one after the other
 		_, err := take(luatest.Deadline(t), r, "{b}", 1_000_000)
 		return err != nil
 	})
@@ -60,7 +60,7 @@ func TestTopologyAClusterThatIsNotWholeIsNamed(t *testing.T) {
 	every("config", "set", "cluster-require-full-coverage", "no")
 	untilTrouble(t, r, "no_master")
 	refused("{a}", "no_master")
-	await(t, func() bool { // the other masters learn one after the other that they may serve
+	await(t, func() bool { // the other masters notice one after the other that they may serve
 		_, err := take(luatest.Deadline(t), r, "{b}", 5)
 		return err == nil
 	})
@@ -78,7 +78,7 @@ func TestTopologyAServerThatHasNoRoomAnyMoreIsNamed(t *testing.T) {
 		c := redistest.StartCluster(t)
 		require.NoError(t, c.Client(t).ForEachShard(luatest.Deadline(t), func(_ context.Context, m *goredis.Client) error { return do(t, m, user) }))
 		var masters []*goredis.Client
-		for _, key := range []string{"a", "b", "c"} { // one of each
+		for _, key := range []string{"a", "b", "c"} { // one key of each master
 			m := goredis.NewClient(&goredis.Options{Addr: c.Master(key), MaxRetries: -1, PoolSize: 1})
 			t.Cleanup(func() { require.NoError(t, m.Close()) })
 			require.NoError(t, m.Ping(luatest.Deadline(t)).Err())

@@ -22,7 +22,7 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/redistest"
 )
 
-// TestTopologyScripts runs on the cluster what the timelines of nouns run elsewhere.
+// TestTopologyScripts runs scripts on the cluster that the timelines of nouns run on other stores.
 func TestTopologyScripts(t *testing.T) {
 	t.Parallel()
 	nouns, err := filepath.Glob("../coord/*/testdata")
@@ -37,7 +37,7 @@ func TestTopologyScripts(t *testing.T) {
 	}
 }
 
-// spanning are keys of all masters.
+// spanning returns keys that are spread over all masters.
 func spanning(t *testing.T, n int) []string {
 	p := redistest.Prefix(t)
 	keys := make([]string, n)
@@ -125,7 +125,7 @@ func TestTopologyLostReplyOfAClusterCountsOnce(t *testing.T) {
 	r := luatest.Open(t, lua.Options{URL: c.URL()})
 	require.NoError(t, luatest.UntilUp(t, r))
 
-	// Until the new address has come round, calls pass the proxy by.
+	// Until the new address has reached the runner, calls do not go through the proxy.
 	ctx, count := luatest.Deadline(t), int64(0)
 	for err = nil; err == nil; count++ {
 		p.Lose(luatest.Plan{})
@@ -169,7 +169,7 @@ func TestTopologyFlushedScriptsOfAClusterCountNoCallTwice(t *testing.T) {
 	wg.Go(func() {
 		for range 20 {
 			calls.Add(int64(len(ins)))
-			// What met too many flushes in a row did not run, and is the caller's to repeat.
+			// A run that met too many flushes in a row was not executed, and the caller may repeat it.
 			for left := ins; len(left) > 0; {
 				_, failed := lua.Batch(luatest.Deadline(t), r, ratelimit.TokenBucketScript, left)
 				var again []ratelimit.TokenBucketIn

@@ -22,7 +22,8 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/redistest"
 )
 
-// untilTrouble returns what is wrong once it has that name; "" = nothing is.
+// untilTrouble waits until the runner reports the trouble with this name, and returns it; "" = until it is up without
+// trouble.
 func untilTrouble(t *testing.T, r *lua.Runner, name string) *redis.Trouble {
 	t.Helper()
 	ctx := luatest.Deadline(t)
@@ -42,7 +43,7 @@ func untilTrouble(t *testing.T, r *lua.Runner, name string) *redis.Trouble {
 	}
 }
 
-// harm is something that makes a Redis refuse writes, told to each of its masters.
+// harm is a way to make a Redis refuse writes, by a command to each of its masters.
 type harm struct {
 	name, words string
 	begin, end  []string
@@ -56,8 +57,8 @@ var harms = []harm{
 	{"denied", "EVALSHA", []string{"acl", "setuser", "default", "-evalsha"}, []string{"acl", "setuser", "default", "+evalsha"}, nil},
 }
 
-// refuses has Redis refuse and looks at what callers, status and log are told,
-// until it takes writes again.
+// refuses makes Redis refuse writes, checks what callers get and what status and log report, and makes Redis accept
+// writes again.
 func refuses(t *testing.T, r *lua.Runner, log *noise, h harm, tell func(args []string)) {
 	t.Helper()
 	key := "{" + redistest.Prefix(t) + "}"
@@ -65,11 +66,11 @@ func refuses(t *testing.T, r *lua.Runner, log *noise, h harm, tell func(args []s
 	took := untilTrouble(t, r, h.name)
 	require.Contains(t, took.Words, h.words)
 	require.NotEmpty(t, took.Remedy)
-	// It answers, so that it is not down, unless a probe is late on a busy machine.
+	// Redis replies, so that it is not down, except while a probe is late on a busy machine.
 	require.Eventually(t, func() bool { return r.Status().Up }, time.Minute, 5*time.Millisecond)
 	ctx := luatest.Deadline(t)
 	in := lock.AcquireIn{Lock: key, LineKeys: lease.LineKeysOf(key), Token: "t", TTLMS: 60_000}
-	// Of a cluster it is known of one node first.
+	// In a cluster the trouble of one node is known first.
 	for _, err := lua.Run(ctx, r, lock.AcquireScript, in, lua.StoredReply{}); err == nil; {
 		_, err = lua.Run(ctx, r, lock.AcquireScript, in, lua.StoredReply{})
 	}
@@ -114,7 +115,7 @@ func TestARedisThatRefusesIsNamedAndAsked(t *testing.T) {
 	}
 }
 
-// topologyHarms are harms, and those that need more than a command.
+// topologyHarms are harms, and others that need more than a command.
 var topologyHarms = append(harms[:len(harms):len(harms)],
 	harm{"misconf", "disk", []string{"config", "set", "save", "3600 1"}, []string{"config", "set", "save", ""}, blockSnapshots},
 	harm{"busy", "does not end", []string{"config", "set", "busy-reply-threshold", "1"}, []string{"script", "kill"}, runOn},
@@ -158,7 +159,7 @@ func TestTopologyARedisThatRefusesIsNamedAndAsked(t *testing.T) {
 	})
 	t.Run("sentinel", func(t *testing.T) {
 		s := redistest.StartSentinel(t)
-		for _, c := range sentinelsOf(t, s.URL()) { // they would take the master for dead
+		for _, c := range sentinelsOf(t, s.URL()) { // otherwise they would take a master that does not reply for dead
 			require.NoError(t, c.Do(luatest.Deadline(t), "sentinel", "set", "mymaster", "down-after-milliseconds", "600000").Err())
 		}
 		var log noise
@@ -168,7 +169,7 @@ func TestTopologyARedisThatRefusesIsNamedAndAsked(t *testing.T) {
 		for _, h := range topologyHarms {
 			refuses(t, r, &log, h, func(args []string) { require.NoError(t, harmful(t, admin, h, args)) })
 		}
-		// A replica is no master, whatever it would say to a write.
+		// A replica is reported as no_master, not by its refusal of writes.
 		require.NoError(t, admin.ReplicaOf(luatest.Deadline(t), "127.0.0.1", "1").Err())
 		untilTrouble(t, r, "no_master")
 		require.NoError(t, admin.ReplicaOf(luatest.Deadline(t), "no", "one").Err())
@@ -176,7 +177,7 @@ func TestTopologyARedisThatRefusesIsNamedAndAsked(t *testing.T) {
 	})
 }
 
-// harmful sends one master what begins or ends a harm.
+// harmful sends one master the command that begins or ends a harm.
 func harmful(t *testing.T, master *goredis.Client, h harm, args []string) error {
 	err := do(t, master, args)
 	if err == nil && h.then != nil && &args[0] == &h.begin[0] {
@@ -193,8 +194,8 @@ func do(t *testing.T, c *goredis.Client, args []string) error {
 	return c.Do(luatest.Deadline(t), list...).Err()
 }
 
-// A thousand calls at once that are refused ask about once, and once more for what
-// the probe finds, and do not each try again as often as their time allows.
+// If a thousand calls at once are refused, each is sent about once, and once more because of what the probe finds. They
+// are not repeated as often as their deadlines allow.
 func TestRefusedCallsThatArePipelinedMakeNoStorm(t *testing.T) {
 	t.Parallel()
 	const calls = 1200
@@ -227,7 +228,7 @@ func TestRefusedCallsThatArePipelinedMakeNoStorm(t *testing.T) {
 	require.Equal(t, 100, again-evals, "what is known is asked once each")
 }
 
-// What frees something needs no memory and is still let through.
+// Scripts that free something need no memory, and are still executed.
 func TestWhatNeedsNoMemoryGoesOnWhileThereIsNone(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
@@ -294,7 +295,7 @@ func TestCommandsThatWereRenamedAwayAreNamed(t *testing.T) {
 	})
 }
 
-// A node of a cluster is told by the first key that another node has.
+// A server is recognised as a node of a cluster by the first key that is on another node.
 func TestTopologyARedisURLThatNamesANodeOfAClusterIsNamed(t *testing.T) {
 	t.Parallel()
 	c := redistest.SharedCluster(t)

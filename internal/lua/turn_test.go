@@ -13,7 +13,7 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/redistest"
 )
 
-// scripted is a turn whose call has one ahead of it.
+// scripted is the turn of a call that may have another call ahead of it.
 type scripted struct {
 	mu     sync.Mutex // guards what follows
 	behind bool       // the call ahead failed and has not ended
@@ -49,8 +49,7 @@ func (s *scripted) say(what string) {
 	}
 }
 
-// A call is not executed while the one ahead of it is to be tried again, although it
-// was submitted behind it.
+// A call that was submitted is not executed while the call ahead of it still has to be tried again.
 func TestWhatIsBehindAFailureIsKeptBack(t *testing.T) {
 	t.Parallel()
 	redistest.Stores(t, func(t *testing.T, url string) {

@@ -16,10 +16,10 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/redistest"
 )
 
-// denied is how a Redis in protected mode greets whoever comes from elsewhere.
+// denied is the error that a Redis in protected mode sends to a connection from another machine.
 const denied = "DENIED Redis is running in protected mode because protected mode is enabled and no password is set for the default user."
 
-// hangUp accepts connections, says something on each, and closes it unread.
+// hangUp accepts connections, writes words to each, and closes it without reading.
 func hangUp(t *testing.T, l net.Listener, words string) {
 	t.Helper()
 	done := make(chan struct{})

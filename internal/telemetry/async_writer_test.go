@@ -15,14 +15,14 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/telemetry"
 )
 
-// patience ends a test that would else hang; nothing is expected to take it.
+// patience ends a test that would hang otherwise. No step is expected to take as long.
 const patience = time.Minute
 
 // stalled is a reader that takes nothing until it is opened.
 type stalled struct {
 	lines
 	open    chan struct{}
-	entered chan struct{} // has one once a write has begun
+	entered chan struct{} // gets an item when a write has begun
 }
 
 func newStalled() *stalled {
@@ -51,7 +51,7 @@ func (b *broken) Write(p []byte) (int, error) {
 	return b.lines.Write(p)
 }
 
-// fill writes more lines than are kept for a reader that takes none.
+// fill logs more lines than are kept for a reader that takes none, and returns their number.
 func fill(log *telemetry.Log) (written int) {
 	line := strings.Repeat("x", 1000)
 	for written = range 2 * telemetry.KeptLog / len(line) {
@@ -102,7 +102,7 @@ func TestALogThatBreaksGoesOnOnceItIsMended(t *testing.T) {
 	require.Regexp(t, `(?s)"lines":3}\n.*"msg":"kept"`, to.String())
 }
 
-// Whoever counts may come late: the metrics are made with the log at hand.
+// The counter may be set late, since the metrics are made when there is a log already.
 func TestLinesThatWereDroppedBeforeTheyAreCountedAreCounted(t *testing.T) {
 	t.Parallel()
 	to := newStalled()
@@ -124,7 +124,7 @@ func TestClosingALogThatNobodyReadsEndsInTime(t *testing.T) {
 	log.Info("first")
 	<-to.entered
 	log.Close(time.Millisecond)
-	log.Info("after the end") // is dropped, and does no harm
+	log.Info("after the end") // it is dropped, without a panic
 	close(to.open)
 	log.Close(patience)
 	require.NotContains(t, to.String(), "after the end")

@@ -20,7 +20,7 @@ func recording(tb testing.TB) *telemetry.Telemetry {
 	return t
 }
 
-// hot is what one rate limit call records.
+// hot records what one rate limit call records.
 var hot = map[string]func(context.Context, *telemetry.Telemetry){
 	"RPC": func(ctx context.Context, t *telemetry.Telemetry) {
 		t.RPC(ctx, "ratelimit.acquire", "OK", 100*time.Microsecond)

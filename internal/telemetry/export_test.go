@@ -5,10 +5,10 @@ import "go.opentelemetry.io/otel/trace"
 // Off is the provider of a sidecar that traces nothing.
 var Off trace.TracerProvider = off{}
 
-// MaxSeries is the bound of label sets.
+// MaxSeries is the largest number of label sets.
 const MaxSeries = maxSeries
 
-// KeptLog is how many bytes of lines wait for a slow reader.
+// KeptLog is how many bytes of lines are kept for a slow reader.
 const KeptLog = maxKeptLog
 
 // Kept counts the label sets that are kept for closed connections.

@@ -47,7 +47,7 @@ func (l *lines) String() string {
 	return l.b.String()
 }
 
-// sender sends each line, and drops it when nobody took the one before.
+// sender sends each line to the channel, and drops it if the channel is full.
 type sender chan string
 
 func (s sender) Write(p []byte) (int, error) {
@@ -58,8 +58,8 @@ func (s sender) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// setup starts an SDK that the test shuts down at its end. It changes what is
-// the process's, and reads its environment: callers are not parallel.
+// setup starts an SDK that is shut down when the test ends. It changes global state and reads the environment, so tests
+// that call it are not parallel.
 func setup(t *testing.T, o telemetry.SetupOptions) *telemetry.SDK {
 	t.Helper()
 	if o.Log == nil {
@@ -67,11 +67,11 @@ func setup(t *testing.T, o telemetry.SetupOptions) *telemetry.SDK {
 	}
 	s, err := telemetry.Setup(t.Context(), o)
 	require.NoError(t, err)
-	t.Cleanup(func() { _ = s.Shutdown(context.Background()) }) // the second of two is an error
+	t.Cleanup(func() { _ = s.Shutdown(context.Background()) }) // if the test has shut it down already, this is an error
 	return s
 }
 
-// traced runs one span and reports whether anyone wants it.
+// traced makes one span, and reports whether it is recorded.
 func traced(ctx context.Context, s *telemetry.SDK) bool {
 	_, span := s.Tracer().Start(ctx, "coxswain.session.ping")
 	defer span.End()
@@ -88,7 +88,7 @@ func TestWithoutOTELVariablesNothingLeavesTheProcess(t *testing.T) {
 	require.False(t, s.Traces())
 	s.RPC(t.Context(), "session.ping", "OK", time.Millisecond)
 
-	// The default exporter would flush now, to a port where nobody listens, and say so.
+	// A default exporter would now flush to a port on which nothing listens, and log the error.
 	require.NoError(t, s.Shutdown(t.Context()))
 	l.Close(patience)
 	require.NotContains(t, log.String(), "127.0.0.1")
@@ -192,7 +192,7 @@ func TestAnUnknownExporterIsToldAndDoesNotStopTheSidecar(t *testing.T) {
 func TestAnEndpointWithoutASchemeIsToldBeforeAnythingIsExported(t *testing.T) {
 	for name, c := range map[string]struct {
 		env  map[string]string
-		want string // empty: it is a good one
+		want string // empty: there is no error
 	}{
 		"for all":    {map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "localhost:4318"}, "OTEL_EXPORTER_OTLP_ENDPOINT"},
 		"for one":    {map[string]string{"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "127.0.0.1:4318", "OTEL_EXPORTER_OTLP_PROTOCOL": "http/protobuf"}, "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"},

@@ -23,11 +23,10 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/telemetry"
 )
 
-// notMetrics are the methods that record nothing by themselves.
+// notMetrics are the methods that record no metric.
 var notMetrics = []string{"Tracer", "Traces", "Gauge", "State"}
 
-// recordAll calls every other method once, by reflection: an instrument that is
-// added later is in these tests without a word.
+// recordAll calls every other method once, by reflection, so that these tests include instruments that are added later.
 func recordAll(t *testing.T, tel *telemetry.Telemetry, text func(n int) string) {
 	t.Helper()
 	v := reflect.ValueOf(tel)
@@ -56,7 +55,7 @@ func recordAll(t *testing.T, tel *telemetry.Telemetry, text func(n int) string) 
 	}
 }
 
-// row is a metric as the documentation tells it, less its meaning.
+// row is the row of a metric in the documentation, without its meaning.
 type row struct{ OTel, Prometheus, Type, Unit, Labels string }
 
 func documented(t *testing.T) map[string]row {
@@ -73,7 +72,7 @@ func documented(t *testing.T) map[string]row {
 	return rows
 }
 
-// registered is what the SDK has of each metric.
+// registered returns the metrics in the SDK by name.
 func registered(t *testing.T, reader sdkmetric.Reader) map[string]metricdata.Metrics {
 	t.Helper()
 	var rm metricdata.ResourceMetrics
@@ -87,7 +86,7 @@ func registered(t *testing.T, reader sdkmetric.Reader) map[string]metricdata.Met
 	return all
 }
 
-// scraped maps help texts to what Prometheus is told.
+// scraped returns the metrics on the page for Prometheus by their help texts.
 func scraped(t *testing.T) map[string]row {
 	t.Helper()
 	s := setup(t, telemetry.SetupOptions{})
@@ -131,7 +130,7 @@ func TestTheTableInTheDocumentationIsWhatIsRegistered(t *testing.T) {
 	want := documented(t)
 	for name := range want {
 		if _, ok := got[name]; !ok && want[name].Type == "gauge" {
-			delete(want, name) // read at scrape, registered by others: cmd/sidecar compares those
+			delete(want, name) // gauges that other packages register; a test of cmd/sidecar compares them
 		}
 	}
 	if d := cmp.Diff(want, got); d != "" {
@@ -139,8 +138,8 @@ func TestTheTableInTheDocumentationIsWhatIsRegistered(t *testing.T) {
 	}
 }
 
-// TestLabelsAreWhatTheyWere: a label added to a metric is a new way for users'
-// text to get out, so it is added here by hand, after a thought.
+// TestLabelsAreWhatTheyWere has a list of all labels that is changed by hand, since each new label of a metric may
+// expose text of users.
 func TestLabelsAreWhatTheyWere(t *testing.T) {
 	reader := sdkmetric.NewManualReader()
 	tel, err := telemetry.New(telemetry.Off, sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)), false)

@@ -4,10 +4,10 @@
 //
 // Its lines are, with times in nanoseconds since -start:
 //
-//	begin N CALL BEGIN ATTEMPT MESSAGE ID  it begins to work on a message that it asked for at CALL
-//	end N KIND CALL                        it is about to acknowledge it, or to have it come again
-//	told N OUTCOME RETURN                  it was answered
-//	left FROM TILL                         it may have been sent messages meanwhile that it has not begun
+//	begin N CALL BEGIN ATTEMPT MESSAGE ID  it begins to work on its N-th message, which it asked for at CALL
+//	end N KIND CALL                        it is about to send the ack or the nack of that message
+//	told N OUTCOME RETURN                  the ack or nack was answered
+//	left FROM TILL                         in this time it may have been sent messages on which it has not begun to work
 package main
 
 import (
@@ -27,7 +27,7 @@ import (
 )
 
 const (
-	// subscribed is how long a subscription lasts, so that there are ends of some.
+	// subscribed is how long a subscription lasts. It is short, so that subscriptions end during the run.
 	subscribed = 2 * time.Second
 	again      = 20 * time.Millisecond
 	atOnce     = 4
@@ -120,7 +120,7 @@ func (x *consumer) push(ctx context.Context) error {
 			line("end %d nack %d", n, x.now())
 			return &client.NackError{Err: fails, Delay: delay()}
 		}
-		// The client acknowledges it too when this returns, but tells nobody of the answer.
+		// The client acknowledges the message again when this function returns, but does not pass the answer on.
 		line("end %d ack %d", n, x.now())
 		x.ack(ctx, n, m)
 		return nil
@@ -141,7 +141,7 @@ func (x *consumer) pull(ctx context.Context) error {
 		line("left %d %d", call, x.now())
 		return err
 	}
-	ctx = context.WithoutCancel(ctx) // what was taken is dealt with
+	ctx = context.WithoutCancel(ctx) // all fetched messages are handled
 	for _, m := range messages {
 		n, fails := x.begin(call, m)
 		if fails == nil {
@@ -160,7 +160,7 @@ func (x *consumer) pull(ctx context.Context) error {
 	return nil
 }
 
-// begin works on a message. It returns its number, and an error if the handling failed.
+// begin works on a message. It returns the message's number in the journal, and an error if the handling failed.
 func (x *consumer) begin(call time.Duration, m api.StreamMessage) (n int64, fails error) {
 	id := strings.Trim(string(m.Body), "<>")
 	x.mu.Lock()

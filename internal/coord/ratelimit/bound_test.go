@@ -21,31 +21,30 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/redistest"
 )
 
-// pressed is what a client logs: what was let through, and when by Redis's clock.
+// pressed is an admission as a client records it: its cost, and its instant by Redis's clock (us).
 type pressed struct{ at, cost int64 }
 
-// ceiling is the most that an algorithm may let through from one admission to
-// another, both included, which are so far apart (us).
+// ceiling returns the most that an algorithm may let through from an admission at from to one at to (us), both
+// included.
 type ceiling func(b api.Band, from, to int64) float64
 
-// rated is capacity + rate x time. A slot is returned in whole microseconds, rounded up.
+// rated is the ceiling capacity + rate x time, of one more microsecond, since slots are rounded up to whole ones.
 func rated(capacity int64) ceiling {
 	return func(b api.Band, from, to int64) float64 {
 		return float64(capacity) + float64(b.Limit)*float64(to-from+1)/float64(b.PeriodMS*1000)
 	}
 }
 
-// windowed lets most through in any window of one period. Longer spans are made
-// of such windows.
+// windowed is the ceiling of an algorithm that lets through at most most in any window of one period. A longer span
+// counts as several such windows.
 func windowed(most int64) ceiling {
 	return func(b api.Band, from, to int64) float64 {
 		return float64(most * ((to-from)/(b.PeriodMS*1000) + 1))
 	}
 }
 
-// TestAdmissionBoundOfEveryAlgorithm: three sidecars, 20 clients, one key. What
-// the clients saw is scanned from every admission to every later one.
-// COXSWAIN_BOUND_FOR is how long each algorithm is tested, such as 30s.
+// TestAdmissionBoundOfEveryAlgorithm has 20 clients of three sidecars use one key. It checks what was admitted from
+// every admission to every later one. COXSWAIN_BOUND_FOR is how long each algorithm is tested, such as 30s.
 func TestAdmissionBoundOfEveryAlgorithm(t *testing.T) {
 	t.Parallel()
 	length := 2 * time.Second
@@ -96,9 +95,8 @@ func TestAdmissionBoundOfEveryAlgorithm(t *testing.T) {
 	}
 }
 
-// press has 20 clients of three sidecars ask for a limit as often as they can, and
-// returns what was let through, in order. Every fourth client waits for its slots
-// where there are any.
+// press lets 20 clients of three sidecars call a limit as often as they can, and returns the admissions in order. If
+// the algorithm promises slots, every fourth client waits for them.
 func press(t *testing.T, ref api.RatelimitParams, length time.Duration) []pressed {
 	prefix := redistest.Prefix(t)
 	var limiters []*ratelimit.Limiter

@@ -45,7 +45,7 @@ func acquire(t *testing.T, l *ratelimit.Limiter, r *api.RatelimitParams) api.Rat
 	return d
 }
 
-// The same calls with the cache and without: the same decisions, to the millisecond.
+// The same calls get the same decisions with the cache and without it, to the millisecond.
 func TestTheDenyCacheChangesNoDecision(t *testing.T) {
 	t.Parallel()
 	two := []api.Band{band(10, time.Second), band(60, time.Minute)}
@@ -209,7 +209,7 @@ func TestASubscriptionThatBrokeForgetsAllRefusals(t *testing.T) {
 	}, 30*time.Second, 10*time.Millisecond, "it was never told")
 }
 
-// TestResetNeedsNoRightToPublish: caches are late by a second then, and no more.
+// TestResetNeedsNoRightToPublish: without the right, caches are late by at most a second.
 func TestResetNeedsNoRightToPublish(t *testing.T) {
 	t.Parallel()
 	server, clock := redistest.Start(t), conformance.NewClock()

@@ -34,7 +34,7 @@ func CompileBy(algorithm string, bands ...api.Band) Compiled {
 	return Compiled{l.signature, l.bands, l.names, l.revision}
 }
 
-// Matched is what a rule is for a key.
+// Matched is a rule as it applies to one key.
 type Matched struct {
 	Counted, List, Signature string
 	MaxConcurrent            int64
@@ -115,7 +115,7 @@ func ReadRule(name, text string) (api.Rule, error) { return readRule(name, text)
 // Settled returns when nothing that was charged ahead is on its way back.
 func (l *Limiter) Settled(ctx context.Context) error { return l.blocks.settled(ctx) }
 
-// Blocks counts the keys in mode leased of which something is known.
+// Blocks counts the keys in mode leased of which the limiter keeps a block or the demand.
 func (l *Limiter) Blocks() int {
 	n := 0
 	l.answers.DropIf(func(_ coord.AnswerKey, e coord.Ending) bool {
@@ -127,7 +127,7 @@ func (l *Limiter) Blocks() int {
 	return n
 }
 
-// Unreturned counts the tokens that no call is served any more and that the next charge returns.
+// Unreturned counts the tokens that serve no more calls and that the next charge returns.
 func (l *Limiter) Unreturned() int64 {
 	n := int64(0)
 	l.answers.DropIf(func(_ coord.AnswerKey, e coord.Ending) bool {

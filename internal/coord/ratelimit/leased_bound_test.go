@@ -22,14 +22,14 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/telemetry"
 )
 
-// mortal is a sidecar that can be killed: nothing that it had in mind happens then.
+// mortal is a sidecar that can be killed: none of its timers runs after that.
 type mortal struct {
 	*ratelimit.Limiter
 	rules *ratelimit.Rules
 	dead  atomic.Bool
 }
 
-// mortals are sidecars by one clock, on one embedded store.
+// mortals are sidecars that share one clock and one embedded store.
 type mortals struct {
 	clock  *conformance.Clock
 	runner *lua.Runner
@@ -48,12 +48,12 @@ func newMortals(t *testing.T, n int, r api.Rule) *mortals {
 	return m
 }
 
-// script is what the scripts' clock shows. What happens while one is on its way, of which
-// there may be scripts too, is not late.
+// script returns the time that a script reads. If slow made the next script late, time passes before and after it;
+// scripts that run in that time are not late themselves.
 func (m *mortals) script() int64 {
 	before, after := m.slow(0, 0)
 	if before+after == 0 {
-		return m.clock.Micros() // of what is sent back too, which must not wait for itself
+		return m.clock.Micros() // also for the return of a block, for which pass would wait
 	}
 	m.pass(before)
 	now := m.clock.Micros()
@@ -61,7 +61,7 @@ func (m *mortals) script() int64 {
 	return now
 }
 
-// slow says how late the next script is, and returns what was said before.
+// slow sets how long the next script is on its way there and back, and returns the previous values.
 func (m *mortals) slow(before, after time.Duration) (wasBefore, wasAfter time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -70,7 +70,7 @@ func (m *mortals) slow(before, after time.Duration) (wasBefore, wasAfter time.Du
 	return wasBefore, wasAfter
 }
 
-// pass lets time pass. What is sent back meanwhile arrives when it was sent.
+// pass lets time pass. A block that is returned in that time arrives at the instant at which it was sent.
 func (m *mortals) pass(d time.Duration) {
 	for end := m.clock.Now().Add(d); ; {
 		next, ok := m.clock.Next()
@@ -83,7 +83,7 @@ func (m *mortals) pass(d time.Duration) {
 	}
 }
 
-// settle returns when nothing is on its way back.
+// settle returns when no block is being returned.
 func (m *mortals) settle() {
 	for _, p := range m.pods {
 		_ = p.Settled(context.Background()) // its error is that of the context
@@ -124,9 +124,8 @@ type letThrough struct {
 	cost int64
 }
 
-// TestLeasedModeKeepsToItsBound: sidecars that charge ahead, are slow, drain, are reloaded
-// and die let through at most capacity + rate * (T + lease) in any interval T; in a fixed
-// window at most its limit.
+// TestLeasedModeKeepsToItsBound: sidecars that charge ahead, are slow, drain, are reloaded and are killed let through
+// at most capacity + rate * (T + lease) in any interval T; in a fixed window they let through at most its limit.
 func TestLeasedModeKeepsToItsBound(t *testing.T) {
 	everyLeased(t, func(t *testing.T, algorithm string) {
 		m, n, leased := newMortals(t, 0, api.Rule{}), 0, 0
@@ -158,7 +157,7 @@ func TestLeasedModeKeepsToItsBound(t *testing.T) {
 	})
 }
 
-// leasedWorld is one life of a limit.
+// leasedWorld is one random history of a limit.
 type leasedWorld struct {
 	*mortals
 	rt       *rapid.T
@@ -166,13 +165,13 @@ type leasedWorld struct {
 	ttl      time.Duration // the longest so far
 	revision int64
 	key      string
-	log      []letThrough // not in order: a slow call is told of after others
+	log      []letThrough // not in order: a slow call is recorded after later ones
 	leased   int
 }
 
 func (w *leasedWorld) pod(rt *rapid.T) int { return rapid.IntRange(0, len(w.pods)-1).Draw(rt, "pod") }
 
-// call makes several, a moment apart.
+// call makes several calls, a moment apart.
 func (w *leasedWorld) call(rt *rapid.T) {
 	p := w.pods[w.pod(rt)]
 	apart := time.Duration(rapid.Int64Range(0, 20).Draw(rt, "apart")) * time.Millisecond
@@ -203,7 +202,7 @@ func (w *leasedWorld) idle(rt *rapid.T) {
 	w.pass(time.Duration(rapid.Int64Range(0, 3000).Draw(rt, "pass")) * time.Millisecond)
 }
 
-// late makes one whose script is slow on its way there and back.
+// late makes one call whose script is slow on its way there and back.
 func (w *leasedWorld) late(rt *rapid.T) {
 	w.settle() // the next script is the call's
 	w.slow(
@@ -226,7 +225,7 @@ func (w *leasedWorld) drain(rt *rapid.T) {
 	w.pods[i] = w.birth(rt, []api.Rule{w.rule}, w.revision)
 }
 
-// pause ends before other sidecars, which do not hear of it, need know.
+// pause pauses the key, for less time than other sidecars, which receive no broadcast, have to notice it.
 func (w *leasedWorld) pause(rt *rapid.T) {
 	p := w.pods[w.pod(rt)]
 	_, err := p.Pause(rt.Context(), coord.Caller{}, &api.RatelimitPauseParams{Rule: "r", Key: w.key, ForMS: 1 + rapid.Int64Range(0, 500).Draw(rt, "for")})
@@ -234,7 +233,7 @@ func (w *leasedWorld) pause(rt *rapid.T) {
 	w.settle()
 }
 
-// reload changes the lease alone: other limits have another bound.
+// reload changes only the lease: with other limits the bound would be another one.
 func (w *leasedWorld) reload(rt *rapid.T) {
 	w.revision++
 	w.rule.Lease = &api.RuleLease{MaxSharePercent: w.rule.Lease.MaxSharePercent, TTLMS: rapid.Int64Range(100, 4000).Draw(rt, "new ttl")}
@@ -267,15 +266,15 @@ func (w *leasedWorld) check() {
 	}
 }
 
-// held is a block of which a part comes back later.
+// held is a block of which a part is returned later.
 type held struct {
 	unused, at int64
-	back       int64 // when
+	back       int64 // when it is returned
 }
 
-// TestAReturnedBlockIsAsIfItHadNotBeenCharged: beside a limit whose blocks come back lives
-// one that is charged only what is served of each. Whatever the first lets through, the
-// second does too; so nothing that comes back lets through more than the limit.
+// TestAReturnedBlockIsAsIfItHadNotBeenCharged compares a limit whose blocks are returned in part with one that is
+// charged only the served part of each block. The second must admit everything that the first admits, so that a
+// returned block never lets through more than the limit.
 func TestAReturnedBlockIsAsIfItHadNotBeenCharged(t *testing.T) {
 	everyLeased(t, func(t *testing.T, algorithm string) {
 		luatest.EachStore(t, func(t *testing.T, s *luatest.Store) {
@@ -329,7 +328,7 @@ func TestAReturnedBlockIsAsIfItHadNotBeenCharged(t *testing.T) {
 	})
 }
 
-// dueOf is the first block that comes back by now, or -1.
+// dueOf returns the index of the first block that is to be returned by now, or -1.
 func dueOf(out []held, now int64) int {
 	for i, x := range out {
 		if x.back <= now {

@@ -27,8 +27,8 @@ func leasedRule(name string, bands ...api.Band) api.Rule {
 	return r
 }
 
-// daily refills so slowly that nothing refills within a test: what counts is what was let
-// through and what is held.
+// daily is a band that refills so slowly that nothing refills within a test: its usage is exactly what was let through
+// plus what is held in blocks.
 var daily = band(1000, 24*time.Hour)
 
 // holder is one sidecar with the rule r in mode leased, whose calls are counted.
@@ -85,8 +85,7 @@ func (h *holder) held() int64 {
 	return 0
 }
 
-// returned waits until nothing is on its way back, and wants all that was not let through
-// to be free again.
+// returned waits until no block is being returned, and requires that everything that was not let through is free again.
 func (h *holder) returned(why string) {
 	h.t.Helper()
 	require.NoError(h.t, h.pod.Limiter.Settled(h.t.Context()))
@@ -142,7 +141,7 @@ func TestABlockServesCallsFromMemory(t *testing.T) {
 	})
 }
 
-// A block is as much as was asked for in the last lease, and never more than the share.
+// A block is as large as the demand during the last lease, and never larger than the share.
 func TestABlockGrowsWithTheDemandUpToItsShare(t *testing.T) {
 	t.Parallel()
 	r := leasedRule("r", band(1_000_000, 24*time.Hour))
@@ -261,7 +260,8 @@ func TestABlockEndsWithItsLeaseCountedFromTheSending(t *testing.T) {
 	})
 }
 
-// What drops a block drops one that is on its way too: it was charged before.
+// Events that drop a block also drop a block whose charge has not been answered yet, since it may have been charged
+// before.
 func TestABlockThatIsChargedAsItsKeyIsDroppedIsGivenBack(t *testing.T) {
 	t.Parallel()
 	h := &holder{t: t, clock: conformance.NewClock()}
@@ -359,7 +359,7 @@ func TestAChangeOfAKeyEndsItsBlock(t *testing.T) {
 	}
 }
 
-// A pause whose broadcast is lost acts when the block ends.
+// A pause whose broadcast is lost takes effect when the block ends.
 func TestAPauseWithoutABroadcastActsWithinTheLease(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t, redistest.URL(t), 2, byRule("r", "k"))
@@ -396,7 +396,7 @@ func TestAPauseOfAnotherSidecarEndsABlockAtOnce(t *testing.T) {
 	require.False(t, h.take(1).Allowed)
 }
 
-// A key that is used up is served what was charged ahead, and nothing more.
+// Calls for a key that is used up are served from what was charged ahead, and no more are admitted.
 func TestAUsedUpLimitServesWhatIsHeldAndNoMore(t *testing.T) {
 	everyLeased(t, func(t *testing.T, algorithm string) {
 		r := leasedRule("r", daily)
@@ -441,7 +441,7 @@ func TestABlockIsServedWhileRedisIsAway(t *testing.T) {
 	require.True(t, d.Degraded)
 }
 
-// What a sidecar that was killed held lapses: it refills as what was used does.
+// The block of a sidecar that was killed lapses: it refills as if it had been used.
 func TestTokensThatAKilledSidecarHeldRefill(t *testing.T) {
 	t.Parallel()
 	fleet := newMortals(t, 2, leasedRule("r", band(1000, 10*time.Second)))
@@ -476,8 +476,8 @@ func TestAnAnswerFromABlockAllocatesNothing(t *testing.T) {
 	require.Zero(t, allocs)
 }
 
-// The goroutine that reads a connection answers from a block; a call that was prepared and is
-// carried out otherwise lets another one charge.
+// The goroutine that reads a connection answers from a block. A prepared call that would charge the next block no
+// longer does when it leaves the direct path, and another call charges it.
 func TestTheDirectPathAnswersFromABlock(t *testing.T) {
 	t.Parallel()
 	h := newHolder(t, redistest.URL(t), leasedRule("r", daily))

@@ -143,7 +143,7 @@ func TestAResumeWithoutABroadcastIsSeenWithinASecond(t *testing.T) {
 	require.True(t, acquire(t, here, asks(limit, 1)).Allowed)
 }
 
-// What was let through without Redis counts on when a key is paused or resumed.
+// Admissions that were decided without Redis still count after a key is paused or resumed.
 func TestAPauseForgetsNoLocalLimit(t *testing.T) {
 	t.Parallel()
 	s := coordtest.NewSystem(t, redis.Embedded).Sidecars[0]
@@ -159,8 +159,7 @@ func TestAPauseForgetsNoLocalLimit(t *testing.T) {
 	require.Equal(t, 1, local)
 }
 
-// A slot that comes while Redis is away counts: it was charged, and nobody says
-// that the key is paused.
+// A slot that comes while Redis is away is valid: it was charged, and the sidecar knows of no pause of the key.
 func TestASlotThatCannotBeConfirmedCounts(t *testing.T) {
 	t.Parallel()
 	server, clock := redistest.Start(t), conformance.NewClock()

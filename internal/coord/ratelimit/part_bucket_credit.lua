@@ -1,7 +1,7 @@
 -- How a charge of a token bucket is taken back.
 
--- due returns when the usage beyond the capacity has drained, 0 = there is none. Each promise that only the bands delay moves it
--- to the promised instant. It is exact, since the level is.
+-- due returns the instant at which the usage beyond the capacity has drained (0: there is none). A promise that only the bands
+-- delay moves it to exactly the promised instant, since the level is exact.
 function bucket.due(s)
   local ends = 0
   for _, b in ipairs(s.bands) do

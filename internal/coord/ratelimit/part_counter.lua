@@ -2,7 +2,9 @@
 -- since (us: charges before it cannot be refunded), and for each band w (a window, in periods since 1970), c (what was charged
 -- in it) and p (what was charged in the window before).
 local function counter_fields(i) return string.format('w%d', i), string.format('c%d', i), string.format('p%d', i) end
--- counter_open brings a band to now, and returns that. A clock that stepped back stays at the begin of the stored window.
+
+-- counter_open moves a band on to the window that contains now, and returns now. If the clock stepped back to before the stored
+-- window, the band is read as of the begin of that window.
 local function counter_open(b, w, cur, prev)
   b.us = b.ms * 1000
   if b.l == 0 then b.c = 0 end
@@ -20,9 +22,10 @@ local function counter_used(b)
   return b.cur + share + (rest > 0 and 1 or 0)
 end
 
--- counter_read reads the state at key as a caller with this rule sees it. One whose rule is older than the state's decides by
--- the state's. For any other the bands inherit by period, and then have the same counts, whatever the limit is now;
--- then what is left in order, and then what counted stands in the present window, as far as both bands can hold it.
+-- counter_read reads the state at key for a caller whose rule has this signature and revision. If the caller's rule is older
+-- than the state's, the state's bands are used. Otherwise each of the rule's bands inherits from the stored band with the same
+-- period: it has the same counts, whatever its limit is. The remaining bands are matched in order: what counts in the stored
+-- band is put into the present window, as far as both bands can hold it.
 local function counter_read(key, sig, revision)
   local f = redis.call('HMGET', key, 'v', 'sig', 'since', 'w1', 'c1', 'p1', 'w2', 'c2', 'p2', 'w3', 'c3', 'p3', 'w4', 'c4', 'p4')
   local v, old = tonumber(f[1] or -1), bands_of(f[2] or '')

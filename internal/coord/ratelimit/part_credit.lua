@@ -1,8 +1,8 @@
--- What is taken back of a charge, so that no more is let through than if it had never been. A slot that is given back
--- is credited if it is the last one that was promised: what would be let through for an inner one came together with
--- the later ones. A grant that is refunded has drained, if nothing else was there, ever since; and what is left of it
--- is free only after all that was promised, which relied on nothing being free before. So just that part is credited
--- which would be left then.
+-- How much of a charge is taken back, so that no more is let through than if it had never been made. A slot that is given back
+-- is credited only if it is the last one that was promised: a call that is admitted in place of an earlier one would come
+-- together with the later ones. A refunded grant counts as having drained ever since its instant, as if nothing else counted;
+-- what is left of it is free only after all promised slots, since they were promised on the basis that nothing is free before.
+-- So only the part that would be left at that time is credited.
 
 -- credit_latest returns whether a slot is the last one that was promised, in a state whose usage beyond the capacity drains
 -- until due.
@@ -11,7 +11,7 @@ local function credit_latest(s, slot, due)
   return slot == s.last or slot == due and slot > s.last
 end
 
--- credit_horizon returns when all promised slots have come. A clock that stepped back drains nothing until it reaches t again.
+-- credit_horizon returns when all promised slots have come. If the clock stepped back, nothing drains until it reaches t again.
 -- The result is never before at, since a grant may be older than the state, or be refunded before its slot.
 local function credit_horizon(s, due, at)
   return math.max(now, s.t, s.last, due, at)

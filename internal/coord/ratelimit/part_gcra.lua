@@ -21,7 +21,7 @@ local function gcra_fit(b)
   b.c = b.l > 0 and math.min(b.c, gcra_most(b)) or 0
 end
 
--- gcra_later_than returns when (us, rounded up) u is n tokens away.
+-- gcra_later_than returns the instant (us, rounded up) from which u is at most n tokens away.
 local function gcra_later_than(b, n)
   local q, r = gcra_span(b, n)
   return b.u - q + (b.r > r and 1 or 0)

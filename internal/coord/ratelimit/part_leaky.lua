@@ -1,10 +1,10 @@
--- The leaky bucket as GCRA. Of each band the state (see lib/state.lua) has u, the theoretical arrival time: when it
--- is as if unused, whole us, and r, l-ths of a microsecond beyond. A band is c, l, p, u, r: one token each p / l us, and
--- c at once: a cost moves u on by as many times p / l, and fits if u is then at most c * p / l from now.
+-- The leaky bucket as GCRA. A band has c, l, p, u and r. It admits one token each p / l us, and c at once. u (whole us) is the
+-- theoretical arrival time, the instant at which the band is as if unused; r is its fraction, in l-ths of a microsecond. A cost
+-- moves u on by cost * p / l, and fits if u is then at most c * p / l after now. The state (see lib/state.lua) has u and r.
 local leaky = {}
 
--- What old had used counts as far as both could hold it, in whole tokens, and what was promised beyond old's capacity
--- whole. Their fraction counts only at the same rate.
+-- The usage of old counts in new as far as both can hold it, in whole tokens; what was promised beyond old's capacity counts in
+-- full. A fraction of a token counts only if both have the same rate.
 function leaky.inherit(new, old, t)
   gcra_fit(new)
   gcra_fit(old)
@@ -18,7 +18,7 @@ function leaky.inherit(new, old, t)
   if new.l == old.l and new.p == old.p and used > 0 then gcra_move(new, -math.floor(spare / new.l), -(spare % new.l)) end
 end
 
--- A clock that stepped back drains nothing until it is at t again.
+-- If the clock stepped back, nothing drains until it reaches t again.
 function leaky.open(s)
   s.at = math.max(s.t, now)
   for _, b in ipairs(s.bands) do

@@ -1,8 +1,8 @@
--- What the scripts that keep a log of charges share. The state is one sorted set for all bands: first, at -1, the rule
--- that it was written under, rule:<revision>:<signature>; then an entry for each charge, at its instant (us):
--- <total>:<cost>:<id>, total being the 16 digits of all that was charged up to and with it. So what was charged from
--- one entry to another is the difference of two totals whatever the costs, and entries of one instant stand in order.
--- An entry is never put before the last one: a charge for an earlier instant stands at the last one's.
+-- What the scripts that keep a log of charges share. The state is one sorted set for all bands. Its first member, with score -1,
+-- is the rule that it was written under, rule:<revision>:<signature>. Then comes a member for each charge, with its instant (us)
+-- as the score: <total>:<cost>:<id>. total is the sum of all costs up to and including this one, in 16 digits. So the amount
+-- charged from one entry to another is the difference of two totals, and entries of one instant are in the order of charging.
+-- An entry is never put before the last one: a charge for an earlier instant gets the last entry's instant.
 
 -- log_entry reads a member: total, cost and id.
 local function log_entry(member)

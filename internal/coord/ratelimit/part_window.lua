@@ -1,7 +1,7 @@
--- The fixed window. Windows begin at whole multiples of the period. Of each band the state (see lib/state.lua) has
--- r, when (us) the last window begins that was charged, and u, what counts in it. A charge goes to that window or to a
--- later one, so that nobody passes whom a window to come was promised; what is free in those before it lapses. A band is
--- c, ms, u, r: c in each ms milliseconds.
+-- The fixed window. Windows begin at whole multiples of the period. A band has c, ms, u and r: it admits c in each ms
+-- milliseconds. r is the begin (us) of the last window that was charged, u is what counts in it; the state (see lib/state.lua)
+-- has both. A charge goes to that window or to a later one, so that no call overtakes one that has a slot in a coming window;
+-- what is free in earlier windows lapses.
 local window = {}
 
 -- window_start returns when the window begins that contains at.
@@ -9,9 +9,10 @@ local function window_start(b, at)
   return math.floor(at / (b.ms * 1000)) * b.ms * 1000
 end
 
--- What counts in old's window counts in new's if the two overlap, as far as both could hold it, and what was promised
--- beyond that whole. What was promised for windows to come stays there: as many as old could hold in each, and in the
--- last one what counts there.
+-- If the last window that old charged is not a coming one, what counts in it counts in new's present window if the two overlap,
+-- as far as both can hold it; what was promised beyond old's capacity counts in full. If it is a coming one, what counts in it
+-- counts in the window of new that contains its begin; each earlier window of old, from the present one on, that overlaps that
+-- window of new counts as full.
 function window.inherit(new, old, t)
   local at, p = math.max(t, now), old.ms * 1000
   local present = window_start(old, at)
@@ -26,7 +27,7 @@ function window.inherit(new, old, t)
   end
 end
 
--- A clock that stepped back is in no earlier window than before.
+-- If the clock stepped back, the present window stays that of t.
 function window.open(s)
   s.at = math.max(s.t, now)
   for _, b in ipairs(s.bands) do
@@ -42,7 +43,7 @@ function window.wait(s, b, cost)
   return start > s.at and start - now or 0
 end
 
--- If the last charged window is yet to come, the present one counts as full, so that no call passes those that wait.
+-- If the last charged window is a coming one, the present one counts as full, so that no call overtakes those that wait.
 function window.view(s, b)
   local ahead = b.r > s.at
   local used, reset = b.u + (ahead and b.c or 0), 0

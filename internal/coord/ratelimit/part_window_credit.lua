@@ -1,5 +1,5 @@
 -- How a charge of fixed windows is taken back: only in the last window that was charged, since the counts of earlier ones are
--- not kept. Within that window all charges are alike.
+-- not kept. Within that window it does not matter which of the charges is taken back.
 
 local function window_counts(b, at)
   return window_start(b, at) == b.r and b.u > 0

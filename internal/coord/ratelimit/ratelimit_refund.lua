@@ -16,7 +16,7 @@ local function refunded()
   -- A state that began later, by a reset or with other bands, does not count the grant.
   if s.had == 0 or s.from > at_us or not a.refund(s, cost, at_us) then return false end
   a.keep(s)
-  -- As far as an instant can be told: a TTL beyond is none.
+  -- The bound is the largest integer that a number of Lua holds exactly (2^53 - 1).
   return lifetime_ms(math.min(a.outlives(s, cost, at_us), 9007199254740991))
 end
 

@@ -1,8 +1,9 @@
--- Charges two counters, all bands or none, or says when it may succeed. A window is aligned; what counts is the present
--- one and, of prev in the one before, the share that a window ending now still covers: a cost fits at e us into the
--- present one if ceil(prev * (p - e) / p) <= limit - cur - cost. So an aligned window has at most the limit; and any
--- half-open interval of one period, beginning x us after n was charged in a window, has at most n there and, up to x - 1
--- in the next, limit - ceil(n * (p - x + 1) / p): together at most limit + floor(limit * (x - 1) / p), less than twice.
+-- Charges two counters, all bands or none, or says when it may succeed. Windows are aligned. What counts is cur, charged in the
+-- present window, and of prev, charged in the window before, the share that a window of one period which ends now still covers:
+-- at e us into the present window a cost fits if ceil(prev * (p - e) / p) <= limit - cur - cost. So an aligned window has at most
+-- the limit. A half-open interval of one period that begins x us into a window in which n is charged has at most n there and, up
+-- to x - 1 us into the next window, limit - ceil(n * (p - x + 1) / p). Together that is at most
+-- limit + floor(limit * (x - 1) / p), less than twice the limit.
 -- USES clock lifetime muldiv bands counter pace admit
 -- LATER line leases permit
 -- KEYS state; pace; leases; holders; line; heartbeats

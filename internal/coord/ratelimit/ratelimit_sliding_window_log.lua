@@ -1,6 +1,6 @@
--- Charges a log of what was admitted, all bands or none, or says when it may succeed. A slot is given only where all
--- that stands after one period before it and the cost are within the limit, and no entry stands before its slot; so of
--- any half-open interval of one period the slot that was given last had all the others counted: it has at most the limit.
+-- Charges a log of what was admitted, all bands or none, or says when it may succeed. A slot is given only if its cost and all
+-- entries later than one period before it are within the limit, and no entry is put before its slot. So when the last slot of a
+-- half-open interval of one period was given, all others in it were counted: the interval has at most the limit.
 -- USES clock lifetime bands log pace admit
 -- LATER line leases permit
 -- KEYS state; pace; leases; holders; line; heartbeats

@@ -49,8 +49,8 @@ func TestRefusalsAreOfTheLastMinutes(t *testing.T) {
 	require.Equal(t, api.InspectRefusals{SinceAtMS: at(30).UnixMilli()}, r.Most(at(30)))
 }
 
-// Of far more keys than are counted, those that come often are listed, and each count is as
-// near to the truth as it says.
+// If there are far more keys than are counted, the frequent ones are listed, and each count is within the error that is
+// returned with it.
 func TestRefusalsOfManyKeysStayWithinTheirBound(t *testing.T) {
 	t.Parallel()
 	r := ratelimit.NewRefused(noon)

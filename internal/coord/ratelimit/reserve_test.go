@@ -22,7 +22,7 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/redistest"
 )
 
-// signalling reports when a timer is set: a call went to sleep.
+// signalling is a clock that signals each timer that is set, which means that a call went to sleep.
 type signalling struct {
 	*conformance.Clock
 	set chan struct{}
@@ -37,7 +37,7 @@ func (c *signalling) AfterFunc(d time.Duration, f func()) func() bool {
 	return stop
 }
 
-// answer is what became of a waiting call, and when.
+// answer is the answer of a waiting call, and when it came.
 type answer struct {
 	d   api.RatelimitResult
 	err error
@@ -53,7 +53,7 @@ type waiter struct {
 	done   chan answer
 }
 
-// fleet are sidecars that share a bucket, by one clock; one thing happens at a time.
+// fleet are sidecars that share a bucket and a clock; one thing happens at a time.
 type fleet struct {
 	t     *testing.T
 	clock *signalling
@@ -128,7 +128,7 @@ func (w *waiter) leave(t *testing.T) {
 	require.Equal(t, api.Cancelled, e.Code)
 }
 
-// let is the answer of a call that was let through, after what wait.
+// let requires that the call was let through, after this wait.
 func (w *waiter) let(t *testing.T, waited time.Duration) api.RatelimitResult {
 	t.Helper()
 	a := w.end(t)
@@ -162,8 +162,8 @@ func (w *waiter) end(t *testing.T) answer {
 // answered reports whether the call was answered.
 func (w *waiter) answered() bool { return len(w.done) > 0 }
 
-// TestNoCancelsPassTheBound: whatever is cancelled in whatever order, no band
-// ever lets more through than its capacity and what refilled.
+// TestNoCancelsPassTheBound: whichever calls are cancelled, in any order, no band lets through more than its capacity
+// and what refilled.
 func TestNoCancelsPassTheBound(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -205,7 +205,7 @@ func TestNoCancelsPassTheBound(t *testing.T) {
 	}
 }
 
-// history is a random life of a fleet.
+// history is a random history of a fleet.
 type history struct {
 	f        *fleet
 	rng      *rand.Rand
@@ -216,8 +216,8 @@ type history struct {
 	admitted []admission
 }
 
-// admission is from what instant on, in microseconds, how much was let through:
-// who hears of it late, because the clock went on, is not let through later.
+// admission is the instant (us) from which a cost was let through. It is that of the slot, even if the clock had gone
+// on when the caller got its answer.
 type admission struct{ at, cost int64 }
 
 func (h *history) step() {
@@ -289,7 +289,7 @@ func (h *history) drain() {
 	}
 }
 
-// check holds what was let through against each band.
+// check checks the admissions against each band.
 func (h *history) check(bands []api.Band) {
 	slices.SortStableFunc(h.admitted, func(a, b admission) int { return int(a.at - b.at) })
 	switch h.f.ref.Algorithm {

@@ -127,8 +127,7 @@ func TestLongPeriodsOfEachAlgorithmAreNotForgottenEarly(t *testing.T) {
 	})
 }
 
-// TestFixedWindowsBeginAnew: hits every half window count in their own window, and
-// what is refused does not extend a block.
+// TestFixedWindowsBeginAnew: charges every half window count in their own window, and refusals do not extend the wait.
 func TestFixedWindowsBeginAnew(t *testing.T) {
 	t.Parallel()
 	luatest.EachStore(t, func(t *testing.T, s *luatest.Store) {
@@ -146,7 +145,7 @@ func TestFixedWindowsBeginAnew(t *testing.T) {
 	})
 }
 
-// TestALeakyBucketIsEven: 10 per 6 s are one each 600 ms, whatever is asked between.
+// TestALeakyBucketIsEven: a limit of 10 per 6 s admits one each 600 ms, however many calls come in between.
 func TestALeakyBucketIsEven(t *testing.T) {
 	t.Parallel()
 	luatest.EachStore(t, func(t *testing.T, s *luatest.Store) {

@@ -23,7 +23,7 @@ import (
 // modelRule is a limit as users write it: limit per period in ms, burst at once.
 type modelRule []struct{ limit, periodMS, burst int64 }
 
-// bands reduces the rule as coord does.
+// bands reduces the rule to bands, as coord does.
 func (r modelRule) bands() []ratelimit.Band {
 	out := make([]ratelimit.Band, len(r))
 	for i, b := range r {
@@ -42,7 +42,7 @@ func signature(bands []ratelimit.Band) string {
 	return strings.Join(texts, ";")
 }
 
-// ask is what a caller wants of a limit under a rule; no algorithm is token_bucket.
+// ask is a call for a limit under a rule. An empty algorithm is token_bucket.
 type ask struct {
 	algorithm      string
 	rule           modelRule
@@ -51,7 +51,7 @@ type ask struct {
 	wait           int64 // us
 }
 
-// run runs the script that coord would: the lean one for one band.
+// run runs the script that coord would run: for one band it is the short one.
 func (a ask) run(t require.TestingT, s *luatest.Store, now int64, bucket string) ratelimit.Out {
 	if bands := a.rule.bands(); len(bands) == 1 && a.named() == "token_bucket" {
 		b := bands[0]
@@ -147,7 +147,7 @@ func (g *bucketPace) forget(now int64) {
 	}
 }
 
-// slow changes the delay, from the last admission on.
+// slow changes the delay. The new one counts from the last admission.
 func (g *bucketPace) slow(delay int64) {
 	if g.next > 0 {
 		g.next += delay - g.delay
@@ -180,7 +180,7 @@ func (b modelBand) after(d int64) *big.Rat {
 	return x
 }
 
-// until is how long x, a fraction of tokens, takes to leak from lag on.
+// until returns in how many microseconds x tokens have leaked if the leak begins after lag.
 func (b modelBand) until(x *big.Rat, lag int64) int64 {
 	us := ceil(new(big.Rat).Quo(x, b.rate()))
 	us.Add(us, big.NewInt(lag))
@@ -348,9 +348,9 @@ func (m *modelBucket) due() int64 {
 	return ends
 }
 
-// giveBack credits a promise when it is the last of those that the bucket still
-// owes: of promises for one instant any is. What the pace delayed does
-// not show in the debt.
+// giveBack credits a promise if its slot is the last one of those that are still to come; if several promises have that
+// slot, any of them is the last. The debt shows only promises that the bands delayed, not those that the pace delayed:
+// for these there is m.held.
 func (m *modelBucket) giveBack(now int64, p promise, g *bucketPace) ratelimit.SlotState {
 	switch {
 	case p.slot <= now:
@@ -371,7 +371,7 @@ func (m *modelBucket) giveBack(now int64, p promise, g *bucketPace) ratelimit.Sl
 	return ratelimit.SlotCredited
 }
 
-// credit takes from the level of each band what it is told.
+// credit subtracts from the level of each band what of returns for it.
 func (m *modelBucket) credit(now int64, of func(b modelBand) *big.Rat) {
 	m.bands = slices.Clone(m.bands)
 	for i := range m.bands {
@@ -385,8 +385,8 @@ func (m *modelBucket) credit(now int64, of func(b modelBand) *big.Rat) {
 	m.at = max(m.at, now)
 }
 
-// refund credits of a grant what would be left when all that was promised has
-// come, had the grant drained ever since; nothing drains while the clock is behind.
+// refund credits the part of a grant that would be left when all promised slots have come, if the grant had drained
+// since its instant. Nothing drains while the clock is behind.
 func (m *modelBucket) refund(now, at, cost int64) ratelimit.RefundState {
 	if !m.known || m.from > at {
 		return ratelimit.RefundExpired
@@ -441,7 +441,7 @@ func drawRule(t *rapid.T) modelRule {
 	return r
 }
 
-// bucketRun is one random life of one bucket and of its model.
+// bucketRun is one random history of one bucket and of its model.
 type bucketRun struct {
 	s         *luatest.Store
 	algorithm string
@@ -489,14 +489,14 @@ func (b *bucketRun) pass(t *rapid.T) {
 	}
 }
 
-// reload changes the rule, or lets a caller with an older one come.
+// reload changes the rule, or makes a call with an older rule.
 func (b *bucketRun) reload(t *rapid.T) {
 	b.rule = drawRule(t)
 	b.revision = max(b.revision+rapid.Int64Range(-2, 2).Draw(t, "revision step"), 0)
 	b.timeline = append(b.timeline, fmt.Sprintf("rule %s revision %d", signature(b.rule.bands()), b.revision))
 }
 
-// giveBack returns one of the promises, of old ones too.
+// giveBack gives back one of the promises, which may be an old one.
 func (b *bucketRun) giveBack(t *rapid.T) {
 	if len(b.mine) == 0 {
 		return

@@ -14,12 +14,12 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/luatest"
 )
 
-// reserving are the algorithms here that promise slots; the log has its own tests.
+// reserving are the algorithms that promise slots, except the sliding window log, which has its own tests.
 var reserving = []string{"token_bucket", "leaky_bucket", "fixed_window"}
 
 var cancels = flag.Int("cancels", 150, "how many slots are given back at random by each of the 36 lives of a limit")
 
-// taking is a random life of a limit whose callers leave, refund, and are held up.
+// taking is a random history of a limit: its callers give slots back, refund grants, and are held up by the pace.
 type taking struct {
 	s         *luatest.Store
 	rng       *rand.Rand
@@ -80,7 +80,7 @@ func (k *taking) charge(t *testing.T) {
 	}
 }
 
-// leave gives a slot back: whatever is credited, no call is admitted at it.
+// leave gives a slot back. Whether it is credited or not, its call is not admitted.
 func (k *taking) leave(t *testing.T) {
 	i := k.rng.IntN(len(k.waiting))
 	p := k.waiting[i]
@@ -124,7 +124,7 @@ func (k *taking) hold(t *testing.T) {
 	}
 }
 
-// check pours what was let through into what each band may hold.
+// check adds up the admissions as each band would, and requires that the level never exceeds the band's capacity.
 func (k *taking) check(t *testing.T) {
 	slices.SortStableFunc(k.let, func(a, b promise) int { return cmp.Compare(a.slot, b.slot) })
 	for _, b := range k.rule {
@@ -153,8 +153,8 @@ var takingRules = map[string]modelRule{
 	"far apart": {{limit: 50, periodMS: 1000, burst: 3}, {limit: 40, periodMS: 60_000, burst: 6}},
 }
 
-// TestNothingTakenBackPassesTheBound: whichever calls leave, in any order, and
-// whatever is refunded, no more is let through than if it had never been there.
+// TestNothingTakenBackPassesTheBound: whichever slots are given back and grants are refunded, in any order, no more is
+// let through than if they had never been charged.
 func TestNothingTakenBackPassesTheBound(t *testing.T) {
 	t.Parallel()
 	for _, algorithm := range reserving {

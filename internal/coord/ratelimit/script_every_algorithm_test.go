@@ -31,7 +31,7 @@ func one(key string) ratelimit.In {
 	return ratelimit.In{State: key, Pace: key + "pace", Charge: ratelimit.Charge{Cost: 1, Revision: 1, Signature: "10000/1/3153600000/31536000000", ID: "id"}}
 }
 
-// counted is what counts of one's limit.
+// counted returns how much of the limit of one is used.
 func counted(t *testing.T, r *lua.Runner, s lua.Script[ratelimit.In, ratelimit.Out], key string) int64 {
 	t.Helper()
 	in := one(key)
@@ -41,7 +41,8 @@ func counted(t *testing.T, r *lua.Runner, s lua.Script[ratelimit.In, ratelimit.O
 	return out.Value.Current
 }
 
-// At most once without a request id, and then it is told; once with one.
+// A charge whose reply is lost counts once. Without a request id the call returns an error that says that it may have
+// counted.
 func TestALostReplyCountsOnceWithEveryAlgorithm(t *testing.T) {
 	everyAlgorithm(t, func(t *testing.T, s lua.Script[ratelimit.In, ratelimit.Out]) {
 		p, r, witness, key := luatest.BehindProxy(t, lua.Options{})
@@ -59,7 +60,7 @@ func TestALostReplyCountsOnceWithEveryAlgorithm(t *testing.T) {
 	})
 }
 
-// Scripts that are flushed under many calls count each of them once.
+// If scripts are flushed during many calls, each call counts once.
 func TestFlushedScriptsCountOnceWithEveryAlgorithm(t *testing.T) {
 	everyAlgorithm(t, func(t *testing.T, s lua.Script[ratelimit.In, ratelimit.Out]) {
 		const callers, each, flushes = 20, 25, 20

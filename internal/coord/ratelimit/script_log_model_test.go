@@ -10,7 +10,7 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/coord/ratelimit"
 )
 
-// modelLog is the sliding window log as a list of all that is known.
+// modelLog is the sliding window log as a plain list of admissions.
 type modelLog struct {
 	known    bool
 	revision int64
@@ -18,7 +18,7 @@ type modelLog struct {
 	entries  []passage
 }
 
-// counted is what of the entries counts at an instant, under a period in us.
+// counted returns the cost of all entries that count at an instant, under a period of us.
 func (m *modelLog) counted(at, us int64) int64 {
 	sum := int64(0)
 	for _, e := range m.entries {

@@ -153,7 +153,7 @@ func (r *paceRun) note(format string, args ...any) {
 	r.timeline = append(r.timeline, "at "+at+" "+fmt.Sprintf(format, args...))
 }
 
-// wrote notes until when a write keeps the key, and requires that every write sets a TTL.
+// wrote records until when a write keeps the key, and requires that every write sets a TTL.
 func (r *paceRun) wrote(t *rapid.T, before string) {
 	after := r.s.Raw(t, r.pace)
 	if after == before {

@@ -19,7 +19,7 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/luatest"
 )
 
-// slide is what a caller wants of a sliding window, and what names the charge.
+// slide is a call for a sliding window, and the id of its charge.
 type slide struct {
 	ask
 	id   string
@@ -34,13 +34,13 @@ func (a slide) run(t require.TestingT, s *luatest.Store, algorithm string, now i
 	return luatest.Call(t, s, ratelimit.ChargeScript(algorithm), now, ratelimit.In{State: state, Pace: state + "pace", Charge: c})
 }
 
-// slidingRule is a rule of one: what a window holds is its limit.
+// slidingRule is a rule with one band, which has no burst beyond its limit.
 func slidingRule(limit, periodMS int64) modelRule {
 	return modelRule{{limit: limit, periodMS: periodMS, burst: limit}}
 }
 
-// takeBack calls a function of a part, as the scripts do that give back
-// and refund: what it says, and the TTL that it set (-1 = none).
+// takeBack calls a function of a part, as the scripts that give back and refund do. It returns whether the function
+// took something back, and the TTL that it set (-1 = none).
 func takeBack(t require.TestingT, s *luatest.Store, now int64, state, parts, expression string, args ...any) (bool, time.Duration) {
 	text := "local now = tonumber(ARGV[1])\n"
 	text += lua.PartsOf(ratelimit.ChargeScript("sliding_window_log").Source, append([]string{"lifetime", "muldiv", "bands"}, strings.Fields(parts)...)...)
@@ -69,16 +69,16 @@ func counterCredits(t require.TestingT, s *luatest.Store, now int64, state strin
 	return takeBack(t, s, now, state, "counter", "counter_credit(KEYS[1], tonumber(ARGV[2]), tonumber(ARGV[3]))", cost, at)
 }
 
-// standing is how one band stands to a cost: what is spare and counts, how long
-// until it is as if unused, and until the cost fits (-1 = never).
+// standing is the state of one band: how much is free, how much is used, how long (us) until it is as if unused, and
+// how long until the cost fits (-1 = never).
 type standing struct{ left, used, reset, wait int64 }
 
 func (b standing) view() ratelimit.BandView {
 	return ratelimit.BandView{Remaining: max(b.left, 0), Current: b.used, ResetAfterUS: b.reset}
 }
 
-// decided is the answer when bands stand so, without its view of them; at is the
-// band that it is for.
+// decided returns the answer for bands in this state, without the fields that view returns; at is the band to which the
+// answer refers.
 func decided(bands []standing, a slide, now int64) (out ratelimit.Out, at int, takes bool) {
 	least, late, retry := 0, -1, int64(0)
 	for i, b := range bands {
@@ -101,7 +101,7 @@ func decided(bands []standing, a slide, now int64) (out ratelimit.Out, at int, t
 	return out, at, takes
 }
 
-// told completes the answer with how the bands stand after it.
+// told completes the answer with the state of the bands after it.
 func told(out ratelimit.Out, bands []standing, a slide, at int) ratelimit.Out {
 	v := bands[at].view()
 	out.Remaining, out.Current, out.ResetAfterUS = v.Remaining, v.Current, v.ResetAfterUS
@@ -130,7 +130,7 @@ type slidingModel interface {
 	counting(now int64) bool
 }
 
-// slidingRun is one random life of one state and of its model.
+// slidingRun is one random history of one state and of its model.
 type slidingRun struct {
 	s           *luatest.Store
 	algorithm   string
@@ -189,7 +189,7 @@ func (b *slidingRun) pass(t *rapid.T) {
 	}
 }
 
-// reload changes the rule, or lets a caller with an older one come.
+// reload changes the rule, or makes a call with an older rule.
 func (b *slidingRun) reload(t *rapid.T) {
 	b.rule = nil
 	periods := map[int64]bool{}
@@ -269,7 +269,7 @@ func (b *slidingRun) takeBack(t *rapid.T) {
 	b.grants = slices.Delete(b.grants, i, i+1)
 }
 
-// checkSliding runs random lives on each store; begin fills in what is of the algorithm.
+// checkSliding runs random histories on each store; begin sets what depends on the algorithm.
 func checkSliding(t *testing.T, begin func(b *slidingRun, t *rapid.T)) {
 	luatest.EachStore(t, func(t *testing.T, s *luatest.Store) {
 		run := 0

@@ -206,8 +206,8 @@ func TestAWindowOfAnotherTypeIsAnErrorAndStays(t *testing.T) {
 	})
 }
 
-// slidingTraffic asks at random instants of a clock that goes on, and calls each
-// admission, in the order of the decisions. Every tenth step is the caller's own.
+// slidingTraffic makes calls at random instants of a clock that goes on, and passes each admission, in the order of the
+// decisions, to a function. Every tenth step is a function of its caller.
 func slidingTraffic(t *testing.T, w *slidingWindow, rng *rand.Rand, wait int64, each func(g passage), own func(now int64)) {
 	now := luatest.Epoch + rng.Int64N(luatest.Second)
 	for range 400 {
@@ -224,7 +224,7 @@ func slidingTraffic(t *testing.T, w *slidingWindow, rng *rand.Rand, wait int64, 
 	}
 }
 
-// fullest is the most that was let through in any half-open interval of us.
+// fullest returns the most that was let through in any half-open interval of length us.
 func fullest(log []passage, us int64) int64 {
 	most := int64(0)
 	for _, first := range log {

@@ -39,7 +39,7 @@ func fixedBands(bands []modelWindow) []ratelimit.Band {
 	return out
 }
 
-// opened are the bands at an instant: a window that is over counts no more.
+// opened returns the bands at an instant: a window that is over no longer counts.
 func opened(bands []modelWindow, at int64) []modelWindow {
 	bands = slices.Clone(bands)
 	for i := range bands {
