@@ -1,7 +1,8 @@
--- What a permit asks of a member besides: that it is not paused, its breaker and its bucket. A user uses breaker, its parts,
--- pool_view and bucket_text before it.
+-- What a permit requires of a member beside being free: it is not paused, its breaker lets the call pass, and its bucket has the cost.
+-- A script uses breaker, its parts, pool_view and bucket_text before this part.
 
--- permit_request has an acquisition (see part_pool_acquire.lua) ask for it. r has the inputs of permit_acquire.lua too.
+-- permit_request adds these requirements to an acquisition r (see part_pool_acquire.lua), which also has the inputs of
+-- permit_acquire.lua.
 local function permit_request(pool, r)
   local asks_bucket, own = r.signature ~= '', {}
   local p = r.policy ~= '' and breaker_policy(r.policy)
