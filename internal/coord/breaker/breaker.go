@@ -296,7 +296,8 @@ func (b *Breakers) reported(
 		return r, nil
 	}
 	return r, func(ctx context.Context) (api.BreakerReportResult, error) {
-		_ = b.touched(ctx, at) // the outcome is counted already; Members.Touched describes what comes later if this fails
+		// The outcome is counted already; Members.Touched describes what comes later if this fails.
+		_ = b.touched(ctx, at)
 		return r, nil
 	}
 }

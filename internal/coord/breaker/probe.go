@@ -39,7 +39,8 @@ func (p probes) GiveBackHeld(ctx context.Context, gone []lease.Hold) []error {
 		return ProbeIn{In: p.at.in(), Probe: h.Token, Session: h.Session}
 	})
 	if p.at.pool != "" && slices.Contains(errs, nil) {
-		_ = p.members.Touched(ctx, p.at.pool, p.at.name) // if it fails, the pool judges the member again when the probe's time is over
+		// If it fails, the pool judges the member again when the probe's time is over.
+		_ = p.members.Touched(ctx, p.at.pool, p.at.name)
 	}
 	return errs
 }
