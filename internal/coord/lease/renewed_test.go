@@ -33,7 +33,7 @@ func TestALostReplyToARenewalLosesNothing(t *testing.T) {
 	granted := l.Field("until")
 	way.Mute()
 	s.Leases.Hasten()
-	coordtest.Until(t, func() bool { return l.Field("until") != granted }) // the script has run, and its reply has not come
+	coordtest.Until(t, func() bool { return l.Field("until") != granted }) // it has run, without a reply
 	way.Heal()
 	seen := make(map[string]bool)
 	coordtest.Until(t, func() bool { seen[l.Field("until")] = true; return len(seen) > 3 })
