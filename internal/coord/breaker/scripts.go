@@ -148,7 +148,7 @@ type ProbeState int64
 const (
 	ProbeLost  ProbeState = 0 // reported, given back, or its time is over
 	ProbeHeld  ProbeState = 1 // by that session
-	ProbeMoved ProbeState = 2 // another session has it
+	ProbeMoved ProbeState = 2 // another session holds it
 )
 
 // DropScript gives a probe back.

@@ -92,7 +92,7 @@ type LeaseState int64
 const (
 	LeaseGone  LeaseState = 0 // it has ended, or never existed
 	LeaseHeld  LeaseState = 1 // it was held, and the script did what was asked
-	LeaseMoved LeaseState = 2 // another session has it
+	LeaseMoved LeaseState = 2 // another session holds it
 	LeaseEnded LeaseState = 3 // the same was asked before
 )
 
