@@ -39,7 +39,7 @@ local function permit_take(pool, r, c, m)
     m.policy = r.policy
     m.generation, probe = breaker_pass(c.breaker, p, r.token, r.session)
     m.probe = probe and 1 or 0
-    -- The probe lives as long as the permit: the report of a permit whose probe was lost would not be counted.
+    -- The probe must not end before the lease: the report of a permit whose probe was lost would not be counted.
     if probe then breaker_hold(c.breaker, r.token, r.lease_ms * 1000) end
     breaker_save(pool.breakers, c.id, c.breaker, p, c.breaker_text or BREAKER_NEW)
   end
