@@ -53,7 +53,7 @@ func TestSubscribersAreSentWhatIsPublished(t *testing.T) {
 	})
 }
 
-// The embedded store tells one pattern of several that match.
+// Only one pattern is used: if several match, the embedded store reports one of them.
 func TestAPatternMatchesOnEveryStore(t *testing.T) {
 	t.Parallel()
 	redistest.Stores(t, func(t *testing.T, url string) {
