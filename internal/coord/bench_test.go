@@ -14,7 +14,7 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/redistest"
 )
 
-// callers runs op from 1, 64 and 256 goroutines; op gets a number that rises.
+// callers runs op from 1, 64 and 256 goroutines; each call of op gets a higher number.
 func callers(b *testing.B, op func(n int64) error) {
 	for _, n := range []int{1, 64, 256} {
 		b.Run(fmt.Sprintf("callers=%d", n), func(b *testing.B) {
@@ -74,7 +74,7 @@ func BenchmarkLimiterAcquire(b *testing.B) {
 	}
 }
 
-// BenchmarkLockAcquireRelease takes and gives back locks that nobody else wants.
+// BenchmarkLockAcquireRelease acquires and releases locks for which no other caller asks.
 func BenchmarkLockAcquireRelease(b *testing.B) {
 	s := coordtest.New(b, luatest.Open(b, lua.Options{URL: redistest.URL(b)}), redistest.Prefix(b))
 	session := s.Leases.Open(coord.Identity{Client: "bench"}, func(coord.Loss) {})

@@ -33,8 +33,8 @@ func TestRulesConform(t *testing.T) {
 	})
 }
 
-// What is promised holds for each call on the direct path too, where every script is run
-// by itself and every answer is made on the goroutine that reads the replies of Redis.
+// The guarantees hold for each call on the direct path too, where every script runs alone and every answer is made on
+// the goroutine that reads the replies of Redis.
 func TestTheDirectPathConforms(t *testing.T) {
 	t.Parallel()
 	for name, suite := range map[string]func(*testing.T, conformance.System){

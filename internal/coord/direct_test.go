@@ -30,8 +30,7 @@ func halved(t *testing.T, s *coordtest.Sidecar, method string, params any) coord
 	return call
 }
 
-// halves prepares a call, submits its script, and returns whether its answer left more to do.
-// between is done before the script is submitted.
+// halves prepares a call, calls between, submits the call's script, and returns whether the answer has a Rest to run.
 func halves(t *testing.T, call coord.DirectInvocation, who coord.Caller, between func()) (more bool, err error) {
 	t.Helper()
 	prepared, err := call.Prepare(who)
@@ -45,7 +44,7 @@ func halves(t *testing.T, call coord.DirectInvocation, who coord.Caller, between
 	return c.more, c.err
 }
 
-// answered answers a call where the reply of its script is read.
+// answered answers a call on the goroutine that reads the reply of its script.
 type answered struct {
 	call  coord.DirectInvocation
 	ended chan struct{}
@@ -59,11 +58,11 @@ func (c *answered) Done() coord.Flusher {
 	return nil
 }
 
-// grants are the calls that are granted something, and whether the result says so.
+// grants are the calls that are granted something, each with a function that reports whether its result is a grant.
 var grants = map[string]struct {
 	method string
 	params any
-	// before makes what is to be had; nil = nothing has to.
+	// before creates what the call is granted; nil = nothing must be created.
 	before func(ctx context.Context, t *testing.T, s *coordtest.Sidecar)
 	got    func(result any) bool
 }{
@@ -144,8 +143,8 @@ func TestAGrantWhoseSessionClosedBetweenTheHalvesIsGivenBack(t *testing.T) {
 	}
 }
 
-// A call that ends before its script was sent leaves nothing in Redis; one whose script may
-// have run gives back what that took.
+// A call that ends before its script is sent leaves nothing in Redis; one whose script may have run gives back what
+// the script took.
 func TestAnAbandonedGrantIsGivenBack(t *testing.T) {
 	t.Parallel()
 	for name, g := range grants {
@@ -222,7 +221,7 @@ func upOn(t *testing.T, o lua.Options) *coordtest.Sidecar {
 	return coordtest.New(t, r, redistest.Prefix(t))
 }
 
-// A repeated request is no plain answer: what became of its grant is asked elsewhere.
+// A repeated request has no plain answer: a goroutine finds out what became of its grant.
 func TestAReplayedGrantHasMoreToDo(t *testing.T) {
 	t.Parallel()
 	for name, g := range grants {
@@ -249,8 +248,7 @@ func TestAReplayedGrantHasMoreToDo(t *testing.T) {
 	}
 }
 
-// Who gives back is not stopped: neither by the end of its call nor by a script that was not
-// sent.
+// A give-back is not stopped by the end of its call, nor by a script that was not sent.
 func TestAReleaseThatWasPreparedIsCarriedOut(t *testing.T) {
 	t.Parallel()
 	s := upOn(t, lua.Options{URL: redistest.URL(t)})
@@ -268,8 +266,8 @@ func TestAReleaseThatWasPreparedIsCarriedOut(t *testing.T) {
 	require.True(t, call.Result().(*api.LockReleaseResult).Released)
 }
 
-// A renewal that is under way is waited for elsewhere; one on the direct path keeps others out
-// until it is answered.
+// A call that must wait for a renewal leaves the direct path; a renewal on the direct path keeps others out until it
+// is answered.
 func TestARenewalOnTheDirectPathIsTheOnlyOne(t *testing.T) {
 	t.Parallel()
 	s := upOn(t, lua.Options{URL: redistest.URL(t)})

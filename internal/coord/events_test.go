@@ -41,7 +41,7 @@ func TestOnlyWhatIsAlikeIsSampledTogether(t *testing.T) {
 	t.Parallel()
 	a := coordtest.NewAudience()
 	other := refusal("r")
-	other.Key = "another" // there are as many keys as users
+	other.Key = "another" // keys are unbounded: there may be one for each user
 	a.Hub.Publish(refusal("r"))
 	a.Hub.Publish(other)
 	a.Hub.Publish(refusal("s"))
@@ -125,8 +125,7 @@ func TestASubscriberHearsTheKindsItFollows(t *testing.T) {
 	require.Empty(t, publish())
 }
 
-// A kind that is followed before and after is neither missed nor told twice
-// while the kinds are replaced.
+// While a follower's kinds are replaced, no event of a kind that it follows before and after is missed or sent twice.
 func TestReplacingKindsMissesNothing(t *testing.T) {
 	t.Parallel()
 	hub := coord.NewEvents()

@@ -21,13 +21,13 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/redistest"
 )
 
-// answer is what a call that does not wait is told, or would be.
+// answer is the result of a call that does not wait, or the one that an explanation predicts.
 type answer struct {
 	decision, id string
 	retryMS      int64
 }
 
-// told is the answer of an acquisition: why there is nothing to be had, unless it was acquired.
+// told makes the answer of an acquisition: the reason of a refusal, unless it was acquired.
 func told(acquired bool, why, id string, retryMS int64) answer {
 	if acquired {
 		return answer{api.ExplainAcquired, id, retryMS}
@@ -35,7 +35,7 @@ func told(acquired bool, why, id string, retryMS int64) answer {
 	return answer{why, "", retryMS}
 }
 
-// life is a random history of one thing, by a clock that stands still between its steps.
+// life is a random history of one object, by a clock that stands still between its steps.
 type life struct {
 	t     *rapid.T
 	s     *coordtest.Sidecar
@@ -51,7 +51,7 @@ func (l *life) draw(what string, from ...string) string {
 
 func (l *life) ms(what string, from ...int64) int64 { return rapid.SampledFrom(from).Draw(l.t, what) }
 
-// done requires that a step did not fail, and tells of it.
+// done requires that a step did not fail, and records it.
 func (l *life) done(err error, format string, args ...any) {
 	l.story = append(l.story, fmt.Sprintf("at %v ", l.clock.Now().Sub(conformance.NewClock().Now()))+fmt.Sprintf(format, args...))
 	require.NoError(l.t, err, l.told())
@@ -68,13 +68,13 @@ func (l *life) pass() {
 // agree compares an explanation with the answer to the call that comes next.
 func (l *life) agree(explained, asked answer) {
 	if explained.decision != api.ExplainAcquired {
-		explained.id = "" // the one that is soonest, which an acquisition does not name
+		explained.id = "" // the member that is possible first, which an acquisition does not name
 	}
 	l.done(nil, "asked: %+v", asked)
 	require.Equal(l.t, asked, explained, l.told())
 }
 
-// Whatever happened, an explanation has the decision and the time that the very next call is told.
+// After any history, an explanation has the same decision and the same time as the answer to the next call.
 func TestAnExplanationIsWhatTheNextCallIsTold(t *testing.T) {
 	t.Parallel()
 	for noun, step := range map[string]func(*life, *[]string){
@@ -104,7 +104,7 @@ func TestAnExplanationIsWhatTheNextCallIsTold(t *testing.T) {
 	}
 }
 
-// lockStep is a step in the life of a lock; held are the tokens that had it, the last one last.
+// lockStep makes one step in the history of a lock; held are the tokens that held it, the latest last.
 func lockStep(l *life, held *[]string) {
 	ctx, none := context.Background(), coord.Caller{}
 	switch l.draw("step", "ask", "ask", "pass", "pass", "release", "force", "line") {
@@ -128,7 +128,7 @@ func lockStep(l *life, held *[]string) {
 	case "force":
 		_, err := l.s.Locks.ForceRelease(ctx, none, &api.LockForceReleaseParams{Name: l.name})
 		l.done(err, "force release")
-	case "line": // a call of another sidecar stands in line, until its heartbeat is missed
+	case "line": // a call of another sidecar waits in line, until that sidecar's heartbeat ends
 		key := coordtest.LockKey(l.s.Keys, l.name)
 		_, err := lua.Run(ctx, l.s.Runner, lock.AcquireScript, lock.AcquireIn{
 			Lock: key, LineKeys: lease.LineKeysOf(key), Token: "elsewhere", TTLMS: 100, Waiter: l.draw("waiter", "elsewhere:1", "beyond:2"), HeartbeatMS: 6000,
@@ -137,7 +137,7 @@ func lockStep(l *life, held *[]string) {
 	}
 }
 
-// breakerStep is a step in the life of a breaker; held are the probes that it gave.
+// breakerStep makes one step in the history of a breaker; held are the probes that it allowed.
 func breakerStep(l *life, held *[]string) {
 	ctx, none := context.Background(), coord.Caller{}
 	policy := "quick-*"
@@ -182,8 +182,8 @@ func breakerStep(l *life, held *[]string) {
 	}
 }
 
-// soonest is the answer that an explanation of members promises. Of members that may be had at the same time, or never, an
-// acquisition may name any.
+// soonest is the answer that an explanation of members predicts. If several members are possible at the same time, or
+// never, an acquisition may name any of them.
 func soonest(e api.PoolExplainResult, why string) answer {
 	for _, x := range e.Reasons {
 		if e.Decision == e.Reasons[0].Reason && x.Reason == why && x.AfterMS == e.RetryAfterMS {
@@ -193,7 +193,7 @@ func soonest(e api.PoolExplainResult, why string) answer {
 	return answer{e.Decision, e.ID, e.RetryAfterMS}
 }
 
-// memberStep is a step in the life of a pool's members, or false if it is another's.
+// memberStep makes one step in the history of a pool's members; it returns false if the step is not about members.
 func memberStep(l *life, step string) bool {
 	ctx, none, id := context.Background(), coord.Caller{}, ""
 	if step != "pass" {
@@ -226,7 +226,7 @@ func (l *life) excluded() []string {
 	return rapid.SampledFrom([][]string{nil, nil, nil, {"x"}, {"y", "z"}, {"x", "y", "z"}}).Draw(l.t, "exclude")
 }
 
-// poolStep is a step in the life of a pool; held are its leases.
+// poolStep makes one step in the history of a pool; held are its leases.
 func poolStep(l *life, held *[]string) {
 	ctx, none := context.Background(), coord.Caller{}
 	step := l.draw("step", "ask", "ask", "ask", "pass", "put", "put", "remove", "ban", "unban", "release", "release")
@@ -259,7 +259,7 @@ func poolStep(l *life, held *[]string) {
 	}
 }
 
-// permitStep is a step in the life of a pool of which permits are taken; held are they.
+// permitStep makes one step in the history of a pool whose permits are acquired; held are those permits.
 func permitStep(l *life, held *[]string) {
 	ctx, none := context.Background(), coord.Caller{}
 	step := l.draw("step", "ask", "ask", "ask", "ask", "pass", "put", "put", "remove", "ban", "unban", "report", "report", "pause", "force")

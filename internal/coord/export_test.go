@@ -1,11 +1,11 @@
 package coord
 
-// Bursts counts what is remembered of sampled events.
+// Bursts returns the number of entries kept for the sampling of events.
 func (e *Events) Bursts() int {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return len(e.bursts)
 }
 
-// MaxBursts bounds that.
+// MaxBursts is the largest number that Bursts returns.
 const MaxBursts = maxBursts

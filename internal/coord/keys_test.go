@@ -48,7 +48,7 @@ func TestKeysEscapeWhatWouldChangeTheirMeaning(t *testing.T) {
 	}
 }
 
-// place is everything that says which state a call means.
+// place is everything that identifies the state of a call.
 type place struct {
 	prefix, tenant, noun, rule, name, algorithm, id string
 }

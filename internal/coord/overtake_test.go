@@ -19,8 +19,8 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/redistest"
 )
 
-// gate stands between a sidecar and Redis, and keeps back what has a certain text in it
-// and all that follows on that connection.
+// gate is a proxy between a sidecar and Redis. It holds back a write that has a certain text in it, and all that
+// follows on that connection.
 type gate struct {
 	target string
 	ln     net.Listener
@@ -31,11 +31,11 @@ type gate struct {
 	wg   sync.WaitGroup
 }
 
-// held is a script that the gate does not let through yet.
+// held is a script that the gate holds back.
 type held struct {
 	text []byte
-	// came is closed when it is here, passed when it is let through, answered when
-	// Redis has answered it.
+	// came is closed when the script has reached the gate, passed when the gate lets it through, answered when Redis
+	// has replied to it.
 	came, passed, answered chan struct{}
 }
 
@@ -59,7 +59,7 @@ func startGate(t *testing.T, url string) *gate {
 
 func (g *gate) url() string { return "redis://" + g.ln.Addr().String() }
 
-// hold keeps back the next write with this text.
+// hold holds back the next write with this text.
 func (g *gate) hold(text string) *held {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -133,13 +133,12 @@ func replies(client, server net.Conn, asked <-chan *held) {
 	}
 }
 
-// Who gives up while their script is on its way leaves nothing behind, neither a place in
-// a line nor what was asked for: what gives it back may go over another connection, and
-// must not overtake the script. Which way a call goes depends on how many were alone since
-// there was a crowd, so that each number of them is tried.
+// A call that ends while its script is on its way leaves nothing behind, neither a ticket in a waiting line nor a
+// lease: the give-back may use another connection, and must not overtake the script. Which connection a call uses
+// depends on how many calls were alone since many were in flight together, so that each number of them is tried.
 func TestWhatGivesBackDoesNotOvertakeWhatTakes(t *testing.T) {
 	t.Parallel()
-	const most = 20 // more than matter
+	const most = 20 // more than make a difference
 	prefix, way := redistest.Prefix(t), startGate(t, redistest.URL(t))
 	s := coordtest.New(t, luatest.Open(t, lua.Options{URL: way.url()}), prefix)
 	other := coordtest.New(t, luatest.Open(t, lua.Options{URL: redistest.URL(t)}), prefix)
@@ -197,7 +196,7 @@ func TestWhatGivesBackDoesNotOvertakeWhatTakes(t *testing.T) {
 				if c.wait == 0 {
 					give()
 				}
-				calls(most) // so that the first of the crowd has a connection for itself
+				calls(most) // so that the first of many calls in flight has a connection of its own
 				crowd, ended := way.hold("one of a crowd"), make(chan error, 1)
 				go func() {
 					_, err := s.Locks.Acquire(t.Context(), one, &api.LockAcquireParams{Name: "crowd", Token: "one", TTLMS: time.Hour.Milliseconds(), Bind: api.BindTTL})

@@ -10,7 +10,7 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/coord"
 )
 
-// remembered is told when it is kept no more.
+// remembered is notified when it is no longer kept.
 type remembered struct {
 	ends    time.Duration
 	about   string

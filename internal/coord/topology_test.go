@@ -43,7 +43,7 @@ func TestTopologyExplanationsConform(t *testing.T) {
 	})
 }
 
-// What users write into names never moves a key away from its stored reply.
+// No text in a user's name puts a key and its stored reply into different slots.
 func TestTopologyNamesOfAnyKindStayInOneSlot(t *testing.T) {
 	redistest.Topologies(t, func(t *testing.T, url string) {
 		s := coordtest.NewSystem(t, url).Sidecars[0]

@@ -1,5 +1,5 @@
-// Package breaker is circuit breakers that all sidecars share: they open by failures in a
-// row or by a window's rates, and close again by probes.
+// Package breaker has circuit breakers that all sidecars share: they open after failures in a row or by the rates of
+// a window, and close again after successful probes.
 //
 // Its invariant: while a breaker is half open, no more probes are out than its policy allows,
 // and a report counts in the generation in which its call was allowed.
@@ -21,11 +21,11 @@ import (
 // noun is the noun of probes, events and metrics.
 const noun = "breaker"
 
-// fieldBreaker is where a breaker of its own is kept in its hash: those of a
-// pool's members are side by side, under the members' names.
+// fieldBreaker is the field of the hash of a breaker that is not a pool member's. The breakers of a pool's members
+// share one hash, in which the fields are the members' names.
 const fieldBreaker = "b"
 
-// Options are what the noun is made of.
+// Options are the parts that the noun uses.
 type Options struct {
 	Runner    *lua.Runner
 	Keys      coord.Keys
@@ -87,10 +87,10 @@ func (b *Breakers) Methods() []coord.Method {
 	}
 }
 
-// shut is a refusal of an open breaker.
+// shut is a refusal of an open breaker, kept to answer the next calls.
 type shut struct {
 	key     string
-	at      time.Duration // when it was asked for
+	at      time.Duration // when its call was asked, on the noun's clock
 	retryUS int64         // -1 = it is forced open
 	result  api.BreakerAllowResult
 }
@@ -113,25 +113,24 @@ func (s shut) repeat(now time.Duration) (api.BreakerAllowResult, bool) {
 	return r, now < s.Ends()
 }
 
-// Allow asks whether a call may be made. What it hands out while half open is a
-// probe, which the caller's session has until it reports, or until the policy's
-// probe_ttl_ms is over. The fail mode, of the call or else of the policy, is for when
-// Redis does not answer.
+// Allow decides whether a call may be made. While the breaker is half open, an allowed call is a probe, which the
+// caller's session holds until its outcome is reported or the policy's probe_ttl_ms is over. If Redis does not reply,
+// the fail mode decides: that of the call, or else that of the policy.
 //
-// A repeated request id is answered by what became of its probe.
+// A call with a repeated request id returns what became of the probe of the first call.
 func (b *Breakers) Allow(ctx context.Context, c coord.Caller, p *api.BreakerAllowParams) (api.BreakerAllowResult, error) {
 	return b.allows.Run(ctx, c, p)
 }
 
-// question is a call of Allow on its way.
+// question is the state of a call of Allow until it is answered.
 type question struct {
 	caller coord.Caller
 	at     address
 	mode   coord.FailMode
-	probe  string        // what it is handed out, if it is
+	probe  string        // the id of its probe, if it becomes one
 	begun  time.Duration // on the noun's clock
 	id     coord.AnswerKey
-	epoch  uint64 // of the answers, then
+	epoch  uint64 // of answers, when the call was asked
 }
 
 func (b *Breakers) allowing() coord.Single[api.BreakerAllowParams, AllowIn, AllowOut, api.BreakerAllowResult, question] {
@@ -140,7 +139,7 @@ func (b *Breakers) allowing() coord.Single[api.BreakerAllowParams, AllowIn, Allo
 	}
 }
 
-// ask makes the question of a call, or repeats a refusal of a moment ago.
+// ask prepares the script of a call, or returns a refusal of a moment ago.
 func (b *Breakers) ask(
 	c coord.Caller, p *api.BreakerAllowParams, q *question,
 ) (ask coord.Question[AllowIn], _ coord.Prepared, _ api.BreakerAllowResult, _ error) {
@@ -167,8 +166,8 @@ func (b *Breakers) ask(
 	return ask, coord.Asking, api.BreakerAllowResult{}, nil
 }
 
-// answered answers what Redis decided, or else the fail mode. The rest is to give a probe
-// back, or to find out what became of it.
+// answered returns what Redis decided. What needs another step is in the Rest that it returns: the fail mode's
+// decision after an error, giving a probe back, or finding out what became of it.
 func (b *Breakers) answered(
 	ctx context.Context, q *question, out lua.Outcome[AllowOut], err error,
 ) (api.BreakerAllowResult, coord.Rest[api.BreakerAllowResult], error) {
@@ -198,7 +197,7 @@ func (b *Breakers) answered(
 	return r, nil, nil
 }
 
-// failed sees to a probe that may be out after a failure, and answers by the fail mode.
+// failed deals with a probe that may be out after a failure, and answers by the fail mode.
 func (b *Breakers) failed(q *question, err error) coord.Rest[api.BreakerAllowResult] {
 	return func(ctx context.Context) (api.BreakerAllowResult, error) {
 		b.unsure(ctx, q.caller, b.lease(q.caller, q.at, q.probe), q.mode, err)
@@ -206,7 +205,7 @@ func (b *Breakers) failed(q *question, err error) coord.Rest[api.BreakerAllowRes
 	}
 }
 
-// replayed answers a request id that was let through before.
+// replayed answers a repeated request id whose first call was allowed as a probe.
 func (b *Breakers) replayed(q *question, r api.BreakerAllowResult) coord.Rest[api.BreakerAllowResult] {
 	return func(ctx context.Context) (api.BreakerAllowResult, error) {
 		r, err := b.replay(ctx, q.caller, b.lease(q.caller, q.at, q.probe), q.at, r)
@@ -248,8 +247,8 @@ func (b *Breakers) unanswered(ctx context.Context, at address, mode coord.FailMo
 	}, nil
 }
 
-// Report counts what became of a call, in whatever session. That of a probe runs
-// on its own time: a caller that goes away does not stop it.
+// Report counts the outcome of a call, which any session may have made. The report of a probe has a deadline of its
+// own: it goes on when its caller is gone.
 func (b *Breakers) Report(ctx context.Context, c coord.Caller, p *api.BreakerReportParams) (api.BreakerReportResult, error) {
 	return b.reports.Run(ctx, c, p)
 }
@@ -257,7 +256,7 @@ func (b *Breakers) Report(ctx context.Context, c coord.Caller, p *api.BreakerRep
 // reported is what an answer of Report needs of its call.
 type reported struct {
 	at    address
-	probe bool // it is that of a probe
+	probe bool // the call was a probe
 }
 
 func (b *Breakers) reporting() lease.Giving[api.BreakerReportParams, ReportIn, ReportOut, api.BreakerReportResult, reported] {
@@ -297,7 +296,8 @@ func (b *Breakers) reported(
 		return r, nil
 	}
 	return r, func(ctx context.Context) (api.BreakerReportResult, error) {
-		_ = b.touched(ctx, at) // it was counted; see there for what is late then
+		// The outcome is counted already; Members.Touched describes what comes later if this fails.
+		_ = b.touched(ctx, at)
 		return r, nil
 	}
 }
@@ -318,15 +318,15 @@ func (b *Breakers) changed(ctx context.Context, at address, was, is, detail stri
 	}
 }
 
-// address is one breaker: its name, where it is kept and what it goes by.
+// address identifies one breaker: its name, the key and the field where it is stored, and its policy.
 type address struct {
-	name, pool string // with a pool it is that of the member name
+	name, pool string // with a pool, it is the breaker of the member name
 	key, field string
 	policy     Policy
 }
 
-// find is a breaker, and the revision of the policies. Without a policy it goes by the
-// first whose name matches its own (with a pool, the pool's), else by the default.
+// find returns the address of a breaker, and the revision of the policies. If policy is empty, the breaker's policy
+// is the first whose name matches the breaker's (with a pool, the pool's), or else the default.
 func (b *Breakers) find(name, pool, policy string) (address, int64, error) {
 	at, matched := address{name: name, pool: pool, key: b.keys.breaker(name), field: fieldBreaker}, name
 	if pool != "" {

@@ -1,4 +1,4 @@
--- Says whether a call may pass a breaker, and gives it a probe while it is half open.
+-- Decides whether a call may pass a breaker. While the breaker is half open, a call that passes is a probe.
 -- USES clock breaker breaker_probe breaker_step breaker_store
 -- KEYS breaker
 -- ARGV field; policy; probe; session
@@ -8,7 +8,7 @@
 local p = breaker_policy(policy)
 local b, before = breaker_load(breaker_key, field)
 local at, was = breaker_ready(b, p)
--- A call that has its probe already may pass again.
+-- A repeated call whose probe is still out passes again.
 if at ~= 0 and not breaker_probe(b, probe) then
   return {retry_us = at < 0 and -1 or at - now, generation = b.generation, was = was, state = was}
 end

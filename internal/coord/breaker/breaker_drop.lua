@@ -1,4 +1,4 @@
--- Gives a probe back of which nothing is known, so that another call may be one.
+-- Gives back a probe whose outcome is not known, so that another call may be a probe.
 -- USES clock breaker breaker_probe breaker_store
 -- KEYS breaker
 -- ARGV field; policy; probe; session

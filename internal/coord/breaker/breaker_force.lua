@@ -1,4 +1,5 @@
--- Holds a breaker in a state, or closes it and forgets what it counted, and has every sidecar forget what it remembers.
+-- Forces a breaker into a state, or resets it, which closes it and clears its counts; makes every sidecar drop its cached answers for
+-- it.
 -- USES clock breaker breaker_step breaker_store
 -- KEYS breaker
 -- ARGV field; policy; forced; channel
@@ -11,6 +12,6 @@ if forced ~= b.forced or forced == 0 and b.state ~= 0 then breaker_enter(b, 0) e
 if forced == 0 then b.failures, b.slices, b.opened, b.ends = 0, {}, 0, 0 end
 b.forced = forced
 breaker_save(breaker_key, field, b, breaker_policy(policy), before)
--- Also when nothing changed: the reply of an earlier run may have been lost.
+-- Publishes even if nothing changed: an earlier run may have made the change, and its reply may have been lost.
 breaker_tell(channel, breaker_key)
 return {generation = b.generation, was = was, state = breaker_state(b)}

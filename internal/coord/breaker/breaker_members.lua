@@ -1,4 +1,4 @@
--- Reads some of the breakers that a hash has, as those of a pool's members.
+-- Reads one page of the breakers in a hash, such as those of a pool's members.
 -- USES clock breaker breaker_window breaker_step breaker_view
 -- KEYS breakers
 -- ARGV cursor; count; policy

@@ -1,4 +1,4 @@
--- Has another session hold a probe, which lives no longer for that.
+-- Binds a probe to another session, without extending it.
 -- USES clock breaker breaker_probe breaker_step breaker_store
 -- KEYS breaker
 -- ARGV field; policy; probe; session

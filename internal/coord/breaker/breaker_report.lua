@@ -1,4 +1,4 @@
--- Tells a breaker what became of a call that it let through, and every sidecar if that changed its state.
+-- Counts the outcome of a call that a breaker allowed, and notifies every sidecar if that changed the breaker's state.
 -- USES clock breaker breaker_probe breaker_window breaker_step breaker_store
 -- KEYS breaker
 -- ARGV field; policy; generation; probe; outcome; duration_us; channel

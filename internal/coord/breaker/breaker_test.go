@@ -19,8 +19,8 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/redistest"
 )
 
-// A hundred calls from three sidecars ask at once when its time is over: exactly
-// half_open_max are probes. All are lost, and then as many are possible again.
+// A hundred calls of three sidecars ask at once when the time of an opening is over: exactly half_open_max of them
+// are probes. All probes are lost, and then as many may pass again.
 func TestOfManyCallsThroughThreeSidecarsFewAreProbes(t *testing.T) {
 	t.Parallel()
 	redistest.Stores(t, func(t *testing.T, url string) {
@@ -66,7 +66,7 @@ func TestOfManyCallsThroughThreeSidecarsFewAreProbes(t *testing.T) {
 	})
 }
 
-// While Redis is away the fail mode answers: the policy's, or the call's.
+// While Redis does not reply, the fail mode answers: the policy's, or the call's.
 func TestABreakerWithoutRedisGoesByItsFailMode(t *testing.T) {
 	t.Parallel()
 	s := coordtest.New(t, luatest.Open(t, lua.Options{URL: coordtest.NewRefusing(t).URL()}), "p")
@@ -87,8 +87,8 @@ func TestABreakerWithoutRedisGoesByItsFailMode(t *testing.T) {
 	require.ErrorIs(t, err, api.InvalidArgument)
 }
 
-// The same policies in force again, or others, do not use what was cached under
-// those before; a set with a mistake changes nothing.
+// After a Set, of the same policies or of others, no answer is used that was cached before it; a Set with a mistake
+// changes nothing.
 func TestPoliciesAreReplacedAsAWhole(t *testing.T) {
 	t.Parallel()
 	p := breaker.NewPolicies()

@@ -8,7 +8,7 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
 )
 
-// forces are what a breaker can be forced to be, as users write it.
+// forces are the states that a breaker can be forced into, by the names that users write.
 var forces = map[string]Forced{
 	api.BreakerOpen: ForcedOpen, api.BreakerClosed: ForcedClosed, api.BreakerDisabled: Disabled,
 }
@@ -18,7 +18,7 @@ func (b *Breakers) Force(ctx context.Context, _ coord.Caller, p *api.BreakerForc
 	return b.force(ctx, &api.BreakerParams{Name: p.Name, Pool: p.Pool, Policy: p.Policy}, forces[p.State], "force")
 }
 
-// Reset closes a breaker and forgets what it counted, and that it was forced.
+// Reset closes a breaker, clears its counts, and ends a Force.
 func (b *Breakers) Reset(ctx context.Context, _ coord.Caller, p *api.BreakerParams) (api.BreakerChangeResult, error) {
 	return b.force(ctx, p, ForcedNot, "reset")
 }

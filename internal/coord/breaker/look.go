@@ -48,7 +48,7 @@ func (b *Breakers) List(ctx context.Context, _ coord.Caller, p *api.BreakerListP
 func (b *Breakers) listing(state string) coord.Listing[api.BreakerListed] {
 	policyOf := func(key string) (name string, _ Policy, ok bool) {
 		name, ok = b.keys.NameOf(key, kindBreaker)
-		p, _ := b.policies.Find("", name) // one is found for any name
+		p, _ := b.policies.Find("", name) // without the name of a policy, it never fails
 		return name, p, ok
 	}
 	return coord.Listing[api.BreakerListed]{
@@ -65,14 +65,15 @@ func (b *Breakers) listing(state string) coord.Listing[api.BreakerListed] {
 	}
 }
 
-// membersOf is a step through the breakers of a pool's members, of those in that state.
+// membersOf returns a function that reads one page of the breakers of a pool's members, and returns those in the
+// given state.
 func (b *Breakers) membersOf(pool, state string) func(context.Context, string, int64) ([]api.BreakerListed, string, error) {
 	return func(ctx context.Context, cursor string, count int64) (rows []api.BreakerListed, next string, _ error) {
 		at, err := coord.HashCursor(cursor)
 		if err != nil {
 			return nil, "", err
 		}
-		p, _ := b.policies.Find("", pool) // one is found for any name
+		p, _ := b.policies.Find("", pool) // without the name of a policy, it never fails
 		out, err := lua.Run(ctx, b.runner, MembersScript, MembersIn{
 			Breakers: b.keys.MemberBreakers(pool), Cursor: at, Count: count, Policy: p.text(),
 		}, lua.StoredReply{})
@@ -85,7 +86,7 @@ func (b *Breakers) membersOf(pool, state string) func(context.Context, string, i
 	}
 }
 
-// chosen reports whether a breaker belongs into a list by this state.
+// chosen reports whether a list of the breakers in this state (empty: in any) includes a breaker.
 func chosen(state string, v GetOut) bool {
 	return state == "" || state == v.State || state == api.BreakerNotClosed && v.State != api.BreakerClosed
 }
@@ -100,7 +101,7 @@ func listed(name string, p Policy, v GetOut) api.BreakerListed {
 
 func changedAtMS(v GetOut) int64 { return max(0, v.ChangedUS) / 1000 }
 
-// Explain tells how a call would be answered, and by which policy.
+// Explain reports how a call would be answered, and by which policy.
 func (b *Breakers) Explain(ctx context.Context, _ coord.Caller, p *api.BreakerParams) (api.BreakerExplainResult, error) {
 	at, _, err := b.find(p.Name, p.Pool, p.Policy)
 	if err != nil {
@@ -126,13 +127,13 @@ func (b *Breakers) Explain(ctx context.Context, _ coord.Caller, p *api.BreakerPa
 	return r, nil
 }
 
-// openMS is how long a breaker will stay open that has opened so often in a row, without the jitter; breaker_open in
-// lib/breaker_step.lua decides it.
+// openMS returns how long the next opening of a breaker lasts, without the jitter, if it has opened this many times
+// in a row. breaker_open in lib/breaker_step.lua sets the real time.
 func (p Policy) openMS(opened int64) int64 {
 	return int64(min(float64(p.OpenMS)*math.Pow(2, float64(min(opened, 50))), float64(p.OpenMaxMS)))
 }
 
-// The reasons for which a breaker goes by a policy.
+// The reasons why a policy applies to a breaker.
 const (
 	fromCall    = "given"
 	fromName    = "name"
@@ -150,7 +151,7 @@ func policyFrom(given string, p Policy) string {
 	}
 }
 
-// decision is the answer that a call would get.
+// decision returns the answer that a call would get.
 func decision(v GetOut) string {
 	switch {
 	case v.RetryUS != 0:
@@ -162,7 +163,7 @@ func decision(v GetOut) string {
 	}
 }
 
-// explained is a sentence about a breaker.
+// explained returns the decision about a call as a sentence.
 func explained(p *api.BreakerParams, r api.BreakerExplainResult) string {
 	name := p.Name
 	if p.Pool != "" {
@@ -188,7 +189,7 @@ func explained(p *api.BreakerParams, r api.BreakerExplainResult) string {
 	return fmt.Sprintf("breaker %s lets calls pass: it is closed, with %s", name, strings.Join(near(r), " and "))
 }
 
-// near says how near a closed breaker is to opening.
+// near describes how near a closed breaker is to opening, one text per threshold.
 func near(r api.BreakerExplainResult) []string {
 	all := []string{fmt.Sprintf("%d of %d failures in a row that open it", r.Failures, r.Settings.FailureThreshold)}
 	w := cmp.Or(r.Settings.Window, &api.BreakerWindow{})

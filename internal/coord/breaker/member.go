@@ -6,8 +6,9 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/coord/lease"
 )
 
-// MemberPolicy is the policy of a pool's breakers that a permit names: its text for the
-// scripts, and what tells it from others of its name. The error is NotFound.
+// MemberPolicy finds the policy of a pool's breakers that a permit names. It returns the text for the scripts, and as
+// terms that text without its jitter, which differs if the policy was changed under the same name. The error is
+// NotFound.
 func (b *Breakers) MemberPolicy(name, pool string) (text, terms string, err error) {
 	p, err := b.policies.find("breaker", name, pool)
 	if err != nil {
@@ -16,25 +17,24 @@ func (b *Breakers) MemberPolicy(name, pool string) (text, terms string, err erro
 	return p.text(), p.numbers, nil
 }
 
-// MemberJitter is that of MemberPolicy's text, should a breaker open by a report.
+// MemberJitter returns a new jitter, in the form of MemberPolicy's text, for a report that may open a breaker.
 func (b *Breakers) MemberJitter() int64 { return jitter() }
 
-// MemberChanged counts and tells a change of a member's breaker that a permit made.
+// MemberChanged reports a change of a member's breaker that a permit made, as a metric and an event.
 func (b *Breakers) MemberChanged(ctx context.Context, pool, member, was, is string) {
 	b.changed(ctx, address{name: member, pool: pool}, was, is, "")
 }
 
-// Members are the members of pools, as their breakers see them.
+// Members is what this package uses of pools.
 type Members interface {
-	// Touched has a pool look at a member again whose breaker was changed by a script of
-	// this package. Without it the pool finds out when it believes the member to be
-	// possible: at the latest when its breaker is no longer open or a probe is lost, but
-	// never where it was forced open.
+	// Touched makes a pool judge a member again after a script of this package changed the member's breaker. Without
+	// it the pool notices the change only when it expects the member to be possible: at the latest when the breaker
+	// would no longer be open or a probe would be lost, but never if the breaker was forced open.
 	Touched(ctx context.Context, pool, member string) error
 }
 
-// touched tells the pool of a breaker, if it has one, that it was changed. It runs on its
-// own time: the change was made, whether or not its caller is there.
+// touched notifies the pool of a breaker, if it has one, that the breaker was changed. It has a deadline of its own,
+// since the change was made even if its caller is gone.
 func (b *Breakers) touched(ctx context.Context, at address) error {
 	if at.pool == "" {
 		return nil

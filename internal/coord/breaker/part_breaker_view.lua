@@ -1,4 +1,5 @@
--- A breaker, as those who only look at it are told of it. A user uses breaker, breaker_window and breaker_step before it.
+-- The view of a breaker that is returned to calls that only read it. A script uses breaker, breaker_window and breaker_step before this
+-- part.
 
 -- breaker_view returns the outputs of breaker_get.lua.
 local function breaker_view(b, p)

@@ -14,25 +14,25 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/nearest"
 )
 
-// DefaultPolicy is the policy of what no other is for, and what a policy is where it
-// says nothing. Its OpenMaxMS is at least a policy's own OpenMS.
+// DefaultPolicy applies to breakers that no other policy is for, and has the defaults of the fields that a policy
+// leaves out, with two exceptions: HalfOpenMax then is the policy's own SuccessThreshold, and OpenMaxMS is at least
+// its own OpenMS.
 var DefaultPolicy = api.BreakerPolicy{
 	Name: "default", FailureThreshold: 3, SuccessThreshold: 3, OpenMS: 600_000, OpenMaxMS: 3_600_000, HalfOpenMax: 3,
 	ProbeTTLMS: 60_000, FailMode: string(coord.FailOpen),
 }
 
 const (
-	// minProbeTTLMS is the shortest time of a probe.
+	// minProbeTTLMS is the smallest ProbeTTLMS.
 	minProbeTTLMS = 100
-	// defaultMinCalls is a window's MinCalls where it says nothing.
+	// defaultMinCalls is the MinCalls of a window that leaves it out.
 	defaultMinCalls = 10
 )
 
-// Policy is a policy made ready: all of it is filled in. The zero one is none:
-// see Find.
+// Policy is a policy with all defaults filled in. Find returns the zero value with an error.
 type Policy struct {
 	api.BreakerPolicy
-	numbers string // all of text but the jitter
+	numbers string // the text without the jitter
 }
 
 func compile(o api.BreakerPolicy) Policy {
@@ -76,7 +76,7 @@ type policySet struct {
 
 var defaultPolicy = compile(DefaultPolicy)
 
-// NewPolicies starts with the default alone.
+// NewPolicies returns policies with the default alone.
 func NewPolicies() *Policies {
 	p := &Policies{}
 	p.set.Store(&policySet{})
@@ -103,11 +103,11 @@ func (p *Policies) Set(items []api.BreakerPolicy) error {
 	return nil
 }
 
-// revision changes with every set.
+// revision returns a number that changes with every Set.
 func (p *Policies) revision() int64 { return p.set.Load().revision }
 
-// Find is the policy of that name; with an empty one the first whose name matches
-// the breaker's (with a pool, the pool's), else the default. The error is NotFound.
+// Find returns the policy of that name. If the name is empty, it returns the first policy whose name matches the
+// breaker's (with a pool, the pool's), or else the default. The error is NotFound.
 func (p *Policies) Find(policy, name string) (Policy, error) {
 	return p.find("policy", policy, name)
 }
@@ -197,7 +197,7 @@ func checkWindow(p *coord.Problems, at string, w api.BreakerWindow) {
 	}
 }
 
-// bounds is the field of that name of a struct of the contract.
+// bounds returns the field of that name, with its bounds, of a struct of the contract.
 func bounds(of any, name string) api.Field {
 	t := reflect.TypeOf(of)
 	return api.Fields(t)[coord.ParamAt(t, name)]

@@ -14,12 +14,12 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/redis"
 )
 
-// probes is how the probes of one breaker are given back. It is comparable, so
-// that those of one breaker share a pipeline.
+// probes gives back the probes of one breaker. It is comparable, so that the probes of one breaker are given back in
+// one pipeline.
 type probes struct {
 	runner *lua.Runner
 	at     address
-	// members is who looks at it again when it is a member of a pool.
+	// members is notified if it is the breaker of a pool's member.
 	members Members
 }
 
@@ -39,12 +39,13 @@ func (p probes) GiveBackHeld(ctx context.Context, gone []lease.Hold) []error {
 		return ProbeIn{In: p.at.in(), Probe: h.Token, Session: h.Session}
 	})
 	if p.at.pool != "" && slices.Contains(errs, nil) {
-		_ = p.members.Touched(ctx, p.at.pool, p.at.name) // without it, the pool looks when the probe's time is over
+		// If it fails, the pool judges the member again when the probe's time is over.
+		_ = p.members.Touched(ctx, p.at.pool, p.at.name)
 	}
 	return errs
 }
 
-// lease is a probe as the caller's session holds it.
+// lease returns a probe as a lease of the caller's session.
 func (b *Breakers) lease(c coord.Caller, at address, probe string) *lease.Lease {
 	return &lease.Lease{
 		ID: lease.ID{Noun: noun, Name: at.name, Token: probe}, TTL: coord.Millis(at.policy.ProbeTTLMS), Session: c.Session,
@@ -52,7 +53,8 @@ func (b *Breakers) lease(c coord.Caller, at address, probe string) *lease.Lease 
 	}
 }
 
-// keepProbe has the caller's session hold the probe of a call that passed.
+// keepProbe binds the probe of an allowed call to the caller's session, or gives the probe back if the call or the
+// connection has ended.
 func (b *Breakers) keepProbe(ctx context.Context, x *lease.Lease, sent time.Time) error {
 	if over := ctx.Err(); over != nil || x.Session != nil && !b.leases.Bind(x, sent) {
 		_, err := b.unused(x, over)(ctx)
@@ -61,8 +63,7 @@ func (b *Breakers) keepProbe(ctx context.Context, x *lease.Lease, sent time.Time
 	return nil
 }
 
-// unused gives back the probe of a call that is over, or whose connection is: it makes no
-// probe.
+// unused gives back the probe of a call that has ended, or whose connection has: the caller will not use it.
 func (b *Breakers) unused(x *lease.Lease, over error) coord.Rest[api.BreakerAllowResult] {
 	return func(ctx context.Context) (none api.BreakerAllowResult, err error) {
 		if over == nil {
@@ -77,8 +78,8 @@ func (b *Breakers) unused(x *lease.Lease, over error) coord.Rest[api.BreakerAllo
 	}
 }
 
-// replay answers a request id that was let through before: by what became of its
-// probe, which this session then holds.
+// replay answers a repeated request id whose first call was allowed as a probe. If the probe is still out, it is
+// bound to this session; otherwise the call is refused.
 func (b *Breakers) replay(ctx context.Context, c coord.Caller, x *lease.Lease, at address, r api.BreakerAllowResult) (api.BreakerAllowResult, error) {
 	out, err := lua.Attempt(ctx, b.runner, MoveScript, ProbeIn{
 		In: at.in(), Probe: x.Token, Session: c.SessionID(),
@@ -88,7 +89,7 @@ func (b *Breakers) replay(ctx context.Context, c coord.Caller, x *lease.Lease, a
 	}
 	v := out.Value
 	if v.LeftUS == 0 {
-		// Even if another may be out now: this call is over.
+		// Refused even if another probe may pass now: the probe of this request id has ended.
 		r.Allowed, r.Probe, r.State, r.Generation = false, "", v.State, v.Generation
 		r.RetryAfterMS = cmp.Or(coord.WaitMS(v.RetryUS), 1)
 		return r, nil
@@ -97,9 +98,8 @@ func (b *Breakers) replay(ctx context.Context, c coord.Caller, x *lease.Lease, a
 	return r, b.keepProbe(ctx, x, out.Sent)
 }
 
-// unsure sees to a probe that may be out although the call failed. Where the fail
-// mode answers instead, that does not wait for Redis to be back: the probe is
-// lost with its time, or given back with the session.
+// unsure deals with a probe that may be out although the call failed. If the fail mode answers the call, the answer
+// does not wait until Redis is back: the probe is lost when its time is over, or given back with the session.
 func (b *Breakers) unsure(ctx context.Context, c coord.Caller, x *lease.Lease, mode coord.FailMode, err error) {
 	if !errors.Is(err, redis.ErrMaybeExecuted) {
 		return

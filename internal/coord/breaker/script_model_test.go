@@ -16,7 +16,7 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/luatest"
 )
 
-// modelPolicy is a policy in the test's own words, times in us.
+// modelPolicy is a policy in the model's form, with times in us.
 type modelPolicy struct {
 	failures, successes, probes  int
 	open, openMax, probe         int64
@@ -31,8 +31,8 @@ func (p modelPolicy) text() string {
 		p.window, p.minCalls, p.failedPct, p.slow, p.slowPct, p.jitter)
 }
 
-// modelBreaker is the breaker as the spec words it: a history of phases, of which
-// only the last one matters, and of calls. It keeps no text.
+// modelBreaker is the breaker as the specification describes it: a history of phases, of which only the last one
+// matters, and of calls. It does not encode its state as text.
 type modelBreaker struct {
 	phases []modelPhase
 	forced string
@@ -42,7 +42,7 @@ type modelBreaker struct {
 type modelPhase struct {
 	state     string
 	began     int64
-	ends      int64 // of an open one
+	ends      int64 // of an open phase
 	calls     []modelCall
 	probes    map[string]modelProbe
 	successes int
@@ -89,7 +89,7 @@ func (m *modelBreaker) open(p modelPolicy, now int64) {
 	m.enter("open", now).ends = now + min(us*p.jitter/1000, p.openMax)
 }
 
-// out are the probes that live, by when they end.
+// out returns when the probes that are out end, sorted.
 func (m *modelBreaker) out(now int64) []int64 {
 	var ends []int64
 	for _, x := range m.phase().probes {
@@ -101,12 +101,13 @@ func (m *modelBreaker) out(now int64) []int64 {
 	return ends
 }
 
-// most is how many probes may be out. A policy that asks for fewer successes than there were wants one more.
+// most returns how many probes may be out: at least one, even under a policy that requires fewer successes than there
+// were.
 func (m *modelBreaker) most(p modelPolicy) int {
 	return min(p.probes, max(1, p.successes-m.phase().successes))
 }
 
-// wait is how long until a call may pass, -1 = never.
+// wait returns the time until a call may pass, -1 = never.
 func (m *modelBreaker) wait(p modelPolicy, now int64) int64 {
 	ph, out := m.phase(), m.out(now)
 	switch {
@@ -136,7 +137,7 @@ func (m *modelBreaker) allow(p modelPolicy, now int64, probe, session string) br
 		if m.phase().state == "open" {
 			m.enter("half_open", now)
 		}
-		// Those that were lost are taken out, so that a clock which steps back brings none again.
+		// Lost probes are removed, so that a backward step of the clock brings none back.
 		maps.DeleteFunc(m.phase().probes, func(_ string, x modelProbe) bool { return x.ends <= now })
 		m.phase().probes[probe] = modelProbe{now + p.probe, session}
 		out.Probe = true
@@ -178,8 +179,8 @@ func (m *modelBreaker) report(p modelPolicy, now, generation int64, probe, outco
 	return breaker.ReportOut{Counted: counted, Generation: m.generation(), Was: was, State: m.state(), OpenUS: m.wait(p, now)}
 }
 
-// slice is the tenth of the window that now is in; after a step back of the clock
-// it is still the last one.
+// slice returns the number of the tenth of a window that now is in; after a backward step of the clock, that of the
+// last call.
 func (m *modelBreaker) slice(p modelPolicy, now int64) int64 {
 	if p.window == 0 {
 		return 0
@@ -191,7 +192,7 @@ func (m *modelBreaker) slice(p modelPolicy, now int64) int64 {
 	return at
 }
 
-// row is how many calls failed since the last that did not.
+// row returns how many calls have failed since the last one that did not.
 func (ph *modelPhase) row() (n int) {
 	for i := len(ph.calls) - 1; i >= 0 && ph.calls[i].failed; i-- {
 		n++
@@ -253,7 +254,7 @@ func (m *modelBreaker) get(p modelPolicy, now int64) breaker.GetOut {
 	return found
 }
 
-// lives is how long it has to be remembered.
+// lives returns how long the breaker must be kept.
 func (m *modelBreaker) lives(p modelPolicy, now int64) time.Duration {
 	end := max(now, m.phase().ends)
 	for _, x := range m.phase().probes {
@@ -262,13 +263,13 @@ func (m *modelBreaker) lives(p modelPolicy, now int64) time.Duration {
 	return time.Duration((end-now+p.openMax+p.window+999)/1000)*time.Millisecond + 24*time.Hour
 }
 
-// breakerRun is one random life of one breaker and of its model.
+// breakerRun is one random history of a breaker, run on Redis and on the model.
 type breakerRun struct {
 	s        *luatest.Store
 	key      string
 	m        *modelBreaker
 	now      int64
-	policies []modelPolicy // of the sidecars, one of which has reloaded
+	policies []modelPolicy // those of the sidecars, one of which has reloaded
 	given    []breaker.AllowOut
 	probes   []string
 	story    []string
@@ -278,7 +279,7 @@ func (b *breakerRun) in(p modelPolicy) breaker.In {
 	return breaker.In{Breaker: b.key, Field: "b", Policy: p.text()}
 }
 
-// pass lets time go by, often exactly to an end, and back.
+// pass moves the clock, often exactly to the end of something, and sometimes back.
 func (b *breakerRun) pass(t *rapid.T) {
 	d := rapid.Int64Range(0, 30_000_000).Draw(t, "us")
 	ph := b.m.phase()
@@ -356,8 +357,8 @@ func (b *breakerRun) step(t *rapid.T) {
 	}
 }
 
-// report tells of a call that was let through, or of none, now and then with what
-// nobody was told.
+// report reports the outcome of an allowed call or of none, sometimes with a generation or a probe that the call did
+// not get.
 func (b *breakerRun) report(t *rapid.T, p modelPolicy, told func() string) {
 	in := breaker.ReportIn{
 		In: b.in(p), Outcome: rapid.SampledFrom([]string{"success", "failure", "failure", "ignored"}).Draw(t, "outcome"), Channel: "none",
@@ -433,7 +434,7 @@ func TestABreakerIsItsModel(t *testing.T) {
 	})
 }
 
-// A hash of several breakers lives as long as the one that lives longest.
+// A hash of several breakers has the longest TTL of them.
 func TestBreakersSideBySideLiveAsLongAsTheLast(t *testing.T) {
 	t.Parallel()
 	luatest.EachStore(t, func(t *testing.T, s *luatest.Store) {

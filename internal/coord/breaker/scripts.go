@@ -9,31 +9,30 @@ import (
 //go:embed *.lua
 var files embed.FS
 
-// In addresses one breaker: a field of a hash, and the policy that it
-// goes by, as text (see lib/breaker.lua).
+// In addresses one breaker: a field of a hash, and the breaker's policy as text (see lib/breaker.lua).
 type In struct {
 	Breaker       string `lua:"key"`
 	Field, Policy string
 }
 
-// AllowScript says whether a call may pass. Repeated with the same probe it
-// answers the same while that is out.
+// AllowScript decides whether a call may pass. Repeated with the same probe, it returns the same while that probe is
+// out.
 var AllowScript = lua.Define[AllowIn, AllowOut](files, lua.Source{
 	Name:        "breaker_allow",
 	Idempotent:  true,
 	StoresReply: true,
 })
 
-// AllowIn is one call that wants to pass.
+// AllowIn is one call that asks to pass.
 type AllowIn struct {
 	In
-	// Probe is the id of the probe that it is, should it be one; Session the id of
-	// who then holds it, empty for none.
+	// Probe is the id of the probe that the call is if the breaker is half open. Session is the id of the session
+	// that then holds it, empty for none.
 	Probe, Session string
 }
 
-// AllowOut is the decision, and the state before and after. RetryUS is until a
-// call may pass: 0 = it may now, -1 = never.
+// AllowOut is the decision, and the state before and after. RetryUS is the time until a call may pass: 0 = it may
+// now, -1 = never.
 type AllowOut struct {
 	Allowed, Probe bool
 	RetryUS        int64
@@ -51,7 +50,7 @@ var ReportScript = lua.Define[ReportIn, ReportOut](files, lua.Source{
 type ReportIn struct {
 	In
 	Generation int64  // 0 = the present one
-	Probe      string // empty = it was none
+	Probe      string // empty = the call was not a probe
 	Outcome    string // success, failure or ignored
 	DurationUS int64
 	Channel    string
@@ -72,7 +71,7 @@ var GetScript = lua.Define[In, GetOut](files, lua.Source{
 	Idempotent: true,
 })
 
-// GetOut is all that is kept of a breaker.
+// GetOut is the state of a breaker.
 type GetOut struct {
 	State                       string
 	Generation                  int64
@@ -86,14 +85,13 @@ type GetOut struct {
 	ProbeUS                     int64 // until the first of those that are out is lost
 }
 
-// MembersScript reads some of the breakers of a pool's members.
+// MembersScript reads one page of the breakers of a pool's members.
 var MembersScript = lua.Define[MembersIn, MembersOut](files, lua.Source{
 	Name:       "breaker_members",
 	Idempotent: true,
 })
 
-// MembersIn is one step through a hash of breakers, in the terms of HSCAN, and the policy
-// that they go by.
+// MembersIn is one step through a hash of breakers, in the terms of HSCAN, and the policy of the breakers.
 type MembersIn struct {
 	Breakers string `lua:"key"`
 	Cursor   string // 0 = from the start
@@ -101,7 +99,7 @@ type MembersIn struct {
 	Policy   string
 }
 
-// MembersOut has the breakers that one step found. A Cursor of 0 says that this was the last step.
+// MembersOut has the breakers that one step found. A Cursor of 0 means that this was the last step.
 type MembersOut struct {
 	Cursor  string
 	Members []MemberOut
@@ -119,18 +117,18 @@ var ForceScript = lua.Define[ForceIn, ForceOut](files, lua.Source{
 	Idempotent: true,
 })
 
-// Forced is a state that a breaker is held in.
+// Forced is a state into which a breaker is forced.
 type Forced int64
 
-// What a breaker can be forced to be.
+// The states into which a breaker can be forced.
 const (
-	ForcedNot    Forced = 0 // it is closed, and goes by what is reported
+	ForcedNot    Forced = 0 // not forced: it is closed, and reported outcomes change it
 	ForcedOpen   Forced = 1
 	ForcedClosed Forced = 2
 	Disabled     Forced = 3
 )
 
-// ForceIn is a breaker and what it is to be.
+// ForceIn is a breaker and the state to force it into.
 type ForceIn struct {
 	In
 	Forced  Forced
@@ -150,7 +148,7 @@ type ProbeState int64
 const (
 	ProbeLost  ProbeState = 0 // reported, given back, or its time is over
 	ProbeHeld  ProbeState = 1 // by that session
-	ProbeMoved ProbeState = 2 // another session has it
+	ProbeMoved ProbeState = 2 // another session holds it
 )
 
 // DropScript gives a probe back.
@@ -160,13 +158,13 @@ var DropScript = lua.Define[ProbeIn, ProbeState](files, lua.Source{
 	Idempotent: true,
 })
 
-// MoveScript has another session hold a probe.
+// MoveScript binds a probe to another session.
 var MoveScript = lua.Define[ProbeIn, MoveOut](files, lua.Source{
 	Name:       "breaker_move",
 	Idempotent: true,
 })
 
-// ProbeIn is one probe, and the session that has it or is to have it.
+// ProbeIn is one probe, and the session that holds it (DropScript) or that it is bound to (MoveScript).
 type ProbeIn struct {
 	In
 	Probe, Session string

@@ -1,8 +1,9 @@
 // Package fleet keeps a registry of the sidecars that use a Redis under the same prefix and tenant: each enters itself, and
 // sends a heartbeat every ten seconds.
 //
-// Its invariant: nothing is decided by the registry. Whatever is lost of it comes back with the next heartbeats, and no call waits
-// for a heartbeat. It has MaxSidecars entries at most, and ends with the last heartbeat.
+// Its invariant: no decision depends on the registry. A lost entry is written again by the next heartbeat of its
+// sidecar, and no call waits for a heartbeat. The registry has at most MaxSidecars entries, and expires heartbeatFor
+// after the last heartbeat.
 package fleet
 
 import (
@@ -20,16 +21,16 @@ const (
 	// heartbeatFor is how long a sidecar is listed after its last heartbeat. With heartbeatEvery, two heartbeats in a row may be lost.
 	heartbeatFor   = 30 * time.Second
 	heartbeatEvery = 10 * time.Second
-	// heartbeatTime bounds a heartbeat: nobody waits for it.
+	// heartbeatTime is the timeout of one heartbeat.
 	heartbeatTime = 5 * time.Second
-	// MaxSidecars is how many sidecars the registry has at most.
+	// MaxSidecars is the largest number of sidecars in the registry.
 	MaxSidecars = 10_000
-	// maxTextBytes bounds each of the texts of a sidecar.
+	// maxTextBytes is the length to which each text of About is cut.
 	maxTextBytes = 256
 )
 
-// About describes a sidecar. The registry keeps it as JSON, which sidecars of other versions read too: its names are not those
-// of the wire, and are never reused.
+// About describes a sidecar. The registry stores it as JSON, which sidecars of other versions read too: the names in
+// the JSON are not those of the wire, and a removed name is never reused.
 type About struct {
 	Pod           string `json:"pod"`
 	Address       string `json:"address"`
@@ -39,18 +40,18 @@ type About struct {
 	RulesRevision int64  `json:"rules_revision"`
 }
 
-// Options are what the registry needs.
+// Options are the parts that the registry uses.
 type Options struct {
 	Runner *lua.Runner
 	Keys   coord.Keys
-	// Sidecar is the id of this one, as of coord.Signals.
+	// Sidecar is the id of this sidecar, as in coord.Signals.
 	Sidecar string
-	// About is asked before each heartbeat.
+	// About is called before each heartbeat, and returns what the heartbeat stores.
 	About func() About
 	Clock coord.Clock // nil = the pod's
 }
 
-// Fleet is this sidecar's part in the registry.
+// Fleet keeps this sidecar's entry in the registry, and reads the registry.
 type Fleet struct {
 	o    Options
 	keys Keys
@@ -58,10 +59,10 @@ type Fleet struct {
 	ctx        context.Context // ends with Stop
 	cancel     context.CancelFunc
 	heartbeats sync.WaitGroup
-	due        chan struct{} // has one when the next heartbeat is due
+	due        chan struct{} // receives a value when the next heartbeat is due
 }
 
-// New makes the part of a sidecar that Start enters.
+// New makes a Fleet, which enters the sidecar into the registry when Start is called.
 func New(o Options) *Fleet {
 	if o.Clock == nil {
 		o.Clock = coord.SystemClock{}
@@ -71,20 +72,22 @@ func New(o Options) *Fleet {
 	return f
 }
 
-// Start enters the sidecar into the registry, in the background, until Stop.
+// Start sends heartbeats in the background until Stop. The first one enters the sidecar into the registry.
 func (f *Fleet) Start() { f.heartbeats.Go(f.heartbeat) }
 
-// keysOf are the keys of the registry. Its tag is no escaped text, so that it is no name's.
+// keysOf returns the keys of the registry. Their hash tag has a colon, which coord.Escaped escapes in names, so no
+// name has the same tag.
 func keysOf(k coord.Keys) Keys {
 	return Keys{Ends: k.Key("fleet:", "fleet:", "ends"), Texts: k.Key("fleet:", "fleet:", "texts")}
 }
 
-// Methods are those of the noun.
+// Methods returns the methods of the noun.
 func (f *Fleet) Methods() []coord.Method {
 	return []coord.Method{coord.On(api.InspectSidecars, f.Sidecars)}
 }
 
-// Stop takes the sidecar out of the registry, if Redis answers before ctx ends.
+// Stop ends the heartbeats and removes the sidecar from the registry. It fails if Redis does not reply before ctx
+// ends.
 func (f *Fleet) Stop(ctx context.Context) error {
 	f.cancel()
 	f.heartbeats.Wait()
@@ -95,8 +98,8 @@ func (f *Fleet) Stop(ctx context.Context) error {
 	return nil
 }
 
-// heartbeat says again and again that the sidecar lives. A heartbeat that fails does not matter: the next one comes soon, and the probes
-// tell that Redis is away.
+// heartbeat sends a heartbeat at once and after every heartbeatEvery, until Stop. It ignores errors: the next
+// heartbeat comes soon, and the probes of Redis report an outage.
 func (f *Fleet) heartbeat() {
 	for {
 		ctx, cancel := context.WithTimeout(f.ctx, heartbeatTime)
@@ -118,7 +121,7 @@ func (f *Fleet) heartbeat() {
 	}
 }
 
-// Heartbeat says once that the sidecar lives, and what it is now.
+// Heartbeat sends one heartbeat, with what About returns now.
 func (f *Fleet) Heartbeat(ctx context.Context) error {
 	about := f.o.About()
 	for _, text := range []*string{&about.Pod, &about.Address, &about.Version} {
@@ -134,7 +137,7 @@ func (f *Fleet) Heartbeat(ctx context.Context) error {
 	return err
 }
 
-// Sidecars lists the registry, in no order.
+// Sidecars returns one page of the registry, in no order.
 func (f *Fleet) Sidecars(ctx context.Context, _ coord.Caller, p *api.InspectSidecarsParams) (r api.InspectSidecarsResult, err error) {
 	r.Sidecars, r.Cursor, err = coord.Paged(ctx, api.InspectSidecars.Name, p.Cursor, p.Count,
 		func(ctx context.Context, cursor string, count int64) (rows []api.InspectSidecar, next string, _ error) {
@@ -152,7 +155,8 @@ func (f *Fleet) Sidecars(ctx context.Context, _ coord.Caller, p *api.InspectSide
 	return r, err
 }
 
-// row reads the entry of a sidecar. Of a text that this version cannot read, only the id is left.
+// row makes the row of an entry. If this version cannot read the entry's text, the fields that come from the text
+// stay empty.
 func (f *Fleet) row(e Entry) api.InspectSidecar {
 	var a About
 	_ = json.Unmarshal([]byte(e.Text), &a)

@@ -1,4 +1,4 @@
--- Enters a sidecar into the registry of the fleet, or says that it lives on, with what it says of itself.
+-- Enters a sidecar into the registry of the fleet, or extends its entry and replaces its text. Enters none if the registry is full.
 -- USES clock fleet
 -- KEYS ends; texts
 -- ARGV sidecar; text; ttl_ms; most

@@ -1,4 +1,4 @@
--- Takes a sidecar out of the registry of the fleet.
+-- Removes a sidecar from the registry of the fleet.
 -- USES clock
 -- KEYS ends; texts
 -- ARGV sidecar

@@ -1,4 +1,4 @@
--- Reads some of the registry of the fleet.
+-- Reads one page of the registry of the fleet.
 -- USES clock
 -- KEYS ends; texts
 -- ARGV cursor; count

@@ -20,7 +20,7 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/redistest"
 )
 
-// fleets are sidecars of one registry, by one clock.
+// fleets are sidecars in one registry, with one clock.
 type fleets struct {
 	t      *testing.T
 	runner *lua.Runner
@@ -37,7 +37,7 @@ func (f *fleets) of(id string, about fleet.About) *fleet.Fleet {
 	return fleet.New(fleet.Options{Runner: f.runner, Keys: f.keys, Sidecar: id, Clock: f.clock, About: func() fleet.About { return about }})
 }
 
-// seen is how long ago each sidecar of the registry heartbeat, in seconds, and how many there are.
+// seen returns how long ago each sidecar of the registry sent a heartbeat, in seconds, and the number of sidecars.
 func (f *fleets) seen() (seconds map[string]int64, total int64) {
 	f.t.Helper()
 	r, err := f.of("looks", fleet.About{}).Sidecars(f.t.Context(), coord.Caller{}, &api.InspectSidecarsParams{Count: 100})
@@ -110,7 +110,7 @@ func TestWhatASidecarSaysOfItselfIsListedAndBounded(t *testing.T) {
 	}, r.Sidecars)
 }
 
-// The text of another version is no reason to leave a sidecar out.
+// A sidecar whose text is of another version is listed too.
 func TestASidecarWhoseTextCannotBeReadIsListed(t *testing.T) {
 	t.Parallel()
 	f := newFleets(t)

@@ -16,10 +16,10 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/luatest"
 )
 
-// most is how many sidecars the registries of these tests may have.
+// most is the largest number of sidecars in a registry of these tests.
 const most = 3
 
-// modelFleet is a registry as a map. A heartbeat takes out those that have ended.
+// modelFleet is a registry as a map. A heartbeat removes the entries that have ended.
 type modelFleet map[string]modelSidecar
 
 type modelSidecar struct {
@@ -40,7 +40,7 @@ func (m modelFleet) heartbeat(now int64, id, text string, ttl int64) bool {
 	return true
 }
 
-// list has the sidecars that live, by their ids.
+// list returns the sidecars whose entries have not ended, sorted by id.
 func (m modelFleet) list(now int64) (all []fleet.Entry) {
 	for id, s := range m {
 		if s.ends > now {
@@ -55,8 +55,8 @@ func keysOf(s *luatest.Store, name string) fleet.Keys {
 	return fleet.Keys{Ends: s.Key(name + "ends"), Texts: s.Key(name + "texts")}
 }
 
-// TestTheRegistryEqualsTheModel lets more sidecars than there is room for come, live on, leave and be forgotten, by a clock
-// that also goes back.
+// TestTheRegistryEqualsTheModel makes more sidecars than the registry may have enter, send heartbeats, leave and
+// expire, by a clock that also steps back.
 func TestTheRegistryEqualsTheModel(t *testing.T) {
 	t.Parallel()
 	luatest.EachStore(t, func(t *testing.T, s *luatest.Store) {
@@ -103,7 +103,7 @@ func TestTheRegistryEqualsTheModel(t *testing.T) {
 	})
 }
 
-// A key of another type is told before the other one is written.
+// A key of another type fails the script before it writes the other key.
 func TestAHeartbeatWithAKeyOfAnotherTypeWritesNothing(t *testing.T) {
 	t.Parallel()
 	luatest.EachStore(t, func(t *testing.T, s *luatest.Store) {

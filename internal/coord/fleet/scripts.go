@@ -9,24 +9,24 @@ import (
 //go:embed *.lua
 var files embed.FS
 
-// Keys are those of the registry; part_fleet.lua says what they hold.
+// Keys are the keys of the registry; part_fleet.lua describes them.
 type Keys struct {
 	Ends, Texts string `lua:"key"`
 }
 
-// HeartbeatScript enters a sidecar, or says that it lives on. It answers false where the registry
-// has as many as it may, and then enters none.
+// HeartbeatScript enters a sidecar into the registry, or extends its entry. If the registry is full, it enters none
+// and returns false.
 var HeartbeatScript = lua.Define[HeartbeatIn, bool](files, lua.Source{Name: "fleet_heartbeat", Returns: []string{"entered"}, Idempotent: true})
 
-// HeartbeatIn is one sidecar and what it says of itself.
+// HeartbeatIn is one sidecar and the text that describes it.
 type HeartbeatIn struct {
 	Keys
 	Sidecar, Text string
-	TTLMS         int64 // how long it counts without another heartbeat
-	Most          int64 // sidecars that the registry may have
+	TTLMS         int64 // until its entry ends, unless another heartbeat comes
+	Most          int64 // the largest number of sidecars in the registry
 }
 
-// LeaveScript takes a sidecar out.
+// LeaveScript removes a sidecar from the registry.
 var LeaveScript = lua.Define[LeaveIn, bool](files, lua.Source{Name: "fleet_leave", Returns: []string{"left"}, Idempotent: true})
 
 // LeaveIn is one sidecar.
@@ -35,7 +35,7 @@ type LeaveIn struct {
 	Sidecar string
 }
 
-// ListScript reads some of the registry.
+// ListScript reads one page of the registry.
 var ListScript = lua.Define[ListIn, ListOut](files, lua.Source{Name: "fleet_list", Idempotent: true})
 
 // ListIn is one step through the registry, in the terms of HSCAN.
@@ -45,15 +45,15 @@ type ListIn struct {
 	Count  int64
 }
 
-// ListOut has the sidecars that one step found. A Cursor of 0 says that this was the last step.
+// ListOut has the sidecars that one step found. A Cursor of 0 means that this was the last step.
 type ListOut struct {
 	Cursor  string
-	Total   int64 // of the whole registry
+	Total   int64 // sidecars in the whole registry
 	Entries []Entry
 }
 
-// Entry is one sidecar that lives.
+// Entry is one sidecar whose entry has not ended.
 type Entry struct {
 	Sidecar, Text string
-	LeftUS        int64 // how long it counts without another heartbeat
+	LeftUS        int64 // until its entry ends, unless another heartbeat comes
 }

@@ -16,9 +16,8 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/redistest"
 )
 
-// Of a call that waits, an earlier attempt may have been served although its reply was
-// lost. When the last one fails for sure, the call may have been carried out all the
-// same, and what it may have acquired is given back.
+// In a call that waits, an earlier attempt may have been granted the lease although its reply was lost. Even if the
+// last attempt certainly failed, the call may have been carried out, so what it may have acquired is given back.
 func TestAnEarlierAttemptMayHaveBeenServed(t *testing.T) {
 	t.Parallel()
 	fault := errors.New("a fault")
@@ -34,7 +33,7 @@ func TestAnEarlierAttemptMayHaveBeenServed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := coordtest.New(t, luatest.Open(t, lua.Options{URL: redis.Embedded}), redistest.Prefix(t))
-			var back []string // tokens; empty for a place in the line alone
+			var back []string // tokens; empty if only a ticket is given back
 			kind := &lease.FakeKind{OnGiveBack: func(_ context.Context, gone []lease.Hold) []error {
 				for _, h := range gone {
 					back = append(back, h.Token)

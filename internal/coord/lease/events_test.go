@@ -39,7 +39,7 @@ func TestWhatASessionHoldsIsShown(t *testing.T) {
 		w.Bind(&n.FakeKind, "b", ttl)
 		w.Bind(&n.FakeKind, "a", ttl)
 		w.Ambiguous(&n.FakeKind, "who knows", ttl)
-		time.Sleep(time.Second) // of the bubble
+		time.Sleep(time.Second) // by the bubble's clock
 		held, more = l.HeldBy(w.Session, 10)
 		require.Zero(t, more)
 		left := ttl - ttl/100 - 2*time.Millisecond - time.Second

@@ -30,28 +30,28 @@ func fake(s *coord.Session, k *FakeKind, name string, ttl time.Duration) *Lease 
 	return &Lease{ID: ID{"fake", name, "token"}, Fence: 7, TTL: ttl, Session: s, Kind: k}
 }
 
-// BindFake makes the session hold a fake lease granted now.
+// BindFake binds a fake lease, granted now, to the session.
 func (l *Leases) BindFake(s *coord.Session, k *FakeKind, name string, ttl time.Duration) bool {
 	return l.Bind(fake(s, k, name, ttl), time.Now())
 }
 
-// AmbiguousFake makes the session remember a fake lease that may be held.
+// AmbiguousFake records, in the session, a fake lease that may be held.
 func (l *Leases) AmbiguousFake(s *coord.Session, k *FakeKind, name string, ttl time.Duration) bool {
 	return l.Ambiguous(fake(s, k, name, ttl), errors.New("lost"))
 }
 
-// ForgetFake is what a release does first; it reports whether there was a lease.
+// ForgetFake does the first step of a release: it forgets the lease, and reports whether there was one.
 func (l *Leases) ForgetFake(name string) bool {
 	return l.Forget(ID{"fake", name, "token"}) != nil
 }
 
-// ExtendFake is what an explicit renewal does after its script.
+// ExtendFake does what an explicit renewal does after its script.
 func (l *Leases) ExtendFake(name string, ttl time.Duration) {
 	x, _ := l.Claim(context.Background(), ID{"fake", name, "token"})
 	l.Extend(x, ttl, Renewal{Sent: time.Now()})
 }
 
-// LookupFake returns what ends a lease as an explicit renewal that finds it gone does.
+// LookupFake returns the function by which an explicit renewal ends a lease that it finds lost.
 func (l *Leases) LookupFake(name string) (lose func(reason string)) {
 	x := l.Find(ID{"fake", name, "token"})
 	return func(reason string) { l.Lose(x, reason) }
@@ -74,8 +74,8 @@ func (l *Leases) Hasten() {
 
 const HeartbeatFor = heartbeatFor
 
-// AcquireFake acquires a fake lease in a line of its own, by attempts that find
-// nothing or end with these errors, and answers the error of the whole.
+// AcquireFake acquires a fake lease in a line of its own, by attempts that are refused or end with these errors, and
+// returns the error of the call.
 func (l *Leases) AcquireFake(ctx context.Context, n *Lines, k *FakeKind, attempts ...error) error {
 	a := &Acquisition[int, int]{
 		Leases: l, Lines: n, Verb: "acquire", Lease: fake(nil, k, "name", time.Minute), Made: true, Line: LineKeysOf("fake{fake}"),
@@ -85,8 +85,8 @@ func (l *Leases) AcquireFake(ctx context.Context, n *Lines, k *FakeKind, attempt
 	return err
 }
 
-// fakeTerms are those of a noun without a script: each attempt has the next error, the
-// last for ever.
+// fakeTerms are the terms of a noun without a script: each attempt returns the next error, and after the last one
+// that one again.
 type fakeTerms struct {
 	Untold[int]
 	attempts []error

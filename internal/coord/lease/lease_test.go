@@ -20,7 +20,7 @@ import (
 // The renewer is tested in a bubble whose clock stands still until every
 // goroutine waits, so that instants are exact.
 
-// noun is a fake noun that keeps what it is asked to do, and when.
+// noun is a fake noun that records what it is asked to do, and when.
 type noun struct {
 	lease.FakeKind
 	start time.Time
@@ -31,7 +31,7 @@ type noun struct {
 	returned []string   // names, sorted within a batch
 	sessions map[string]bool
 	answer   func(name string, sent time.Time) lease.Renewal
-	// delay is how long a renewal's reply takes.
+	// delay is the time until a renewal gets its reply.
 	delay time.Duration
 }
 
@@ -89,7 +89,7 @@ func (n *noun) count() int {
 	return len(n.renewals)
 }
 
-// watch is a session that keeps its losses, and when it was told.
+// watch is a session that records the losses reported to it, and when.
 type watch struct {
 	*coord.Session
 	leases *lease.Leases
@@ -116,12 +116,12 @@ func open(l *lease.Leases) *watch {
 
 func (w *watch) Close(ctx context.Context) { w.leases.Close(ctx, w.Session) }
 
-// Bind makes the session hold a fake lease granted now.
+// Bind binds a fake lease, granted now, to the session.
 func (w *watch) Bind(k *lease.FakeKind, name string, ttl time.Duration) bool {
 	return w.leases.BindFake(w.Session, k, name, ttl)
 }
 
-// Ambiguous makes the session remember a fake lease that may be held.
+// Ambiguous records, in the session, a fake lease that may be held.
 func (w *watch) Ambiguous(k *lease.FakeKind, name string, ttl time.Duration) bool {
 	return w.leases.AmbiguousFake(w.Session, k, name, ttl)
 }
@@ -179,13 +179,13 @@ func TestLeasesTakenTogetherShareTheirPipelines(t *testing.T) {
 func TestShortAndLongLeasesDoNotShareTheirPatience(t *testing.T) {
 	bubble(t, func(t *testing.T, l *lease.Leases) {
 		n, w := newNoun(), open(l)
-		// Replies about long leases take longer than a short one can wait.
+		// Replies for long leases take longer than the time that a short lease has left.
 		n.OnRenew = func(ctx context.Context, due []lease.Hold) []lease.Renewal {
 			if slices.ContainsFunc(due, func(h lease.Hold) bool { return h.TTL == ttl }) {
 				select {
 				case <-time.After(60 * time.Millisecond):
 				case <-ctx.Done():
-					// Stop ends, at the end of the test, what is under way.
+					// At the end of the test, Stop ends the renewals that are under way.
 					require.NotErrorIs(t, ctx.Err(), context.DeadlineExceeded, "a renewal of a long lease was cut off")
 				}
 			}
@@ -378,7 +378,7 @@ func TestAShorterRenewalByTheOwnerEndsTheValidityEarlier(t *testing.T) {
 	})
 }
 
-// A renewal that the renewer has sent with the TTL of before would undo the owner's.
+// A renewal that the renewer has already sent, with the earlier TTL, would undo the owner's renewal.
 func TestARenewalByTheOwnerComesAfterTheRenewersOwn(t *testing.T) {
 	bubble(t, func(t *testing.T, l *lease.Leases) {
 		n, w := newNoun(), open(l)
@@ -388,7 +388,7 @@ func TestARenewalByTheOwnerComesAfterTheRenewersOwn(t *testing.T) {
 		synctest.Wait()
 		require.Equal(t, 1, n.count(), "it is under way")
 		n.mu.Lock()
-		n.delay = 0 // of those to come
+		n.delay = 0 // of later renewals
 		n.mu.Unlock()
 		began := time.Now()
 		l.ExtendFake("a", 3*time.Second)
@@ -410,7 +410,7 @@ func TestARenewalThatFindsItGoneEndsOnlyTheLeaseItKnew(t *testing.T) {
 		require.Empty(t, w.lost())
 		l.LookupFake("a")(lease.ReasonNotOwner)
 		require.Equal(t, []string{"fake a 7 not_owner at 0s"}, w.lost())
-		l.LookupFake("a")(lease.ReasonNotOwner) // there is none
+		l.LookupFake("a")(lease.ReasonNotOwner) // there is no lease
 		require.Len(t, w.lost(), 1)
 	})
 }
@@ -425,7 +425,7 @@ func TestClosingASessionGivesBackAllItHolds(t *testing.T) {
 		require.True(t, w.Ambiguous(&n.FakeKind, "maybe", ttl))
 		require.Equal(t, 4, l.Held(), "what is in ambiguous does not count")
 		w.Close(t.Context())
-		w.Close(t.Context()) // again is nothing
+		w.Close(t.Context()) // a second Close does nothing
 		require.Equal(t, []string{"a", "b", "c", "maybe"}, n.returned)
 		require.Equal(t, 1, l.Held())
 		require.False(t, w.Bind(&n.FakeKind, "late", ttl), "nothing binds to a closed session")

@@ -21,7 +21,7 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/redistest"
 )
 
-// queue is one lock with a line, seen from a server of the test's own.
+// queue is one lock with its waiting line, on a Redis server of the test's own.
 type queue struct {
 	t      *testing.T
 	server *redistest.Server
@@ -40,7 +40,7 @@ func (q queue) sidecar() *coordtest.Sidecar {
 	return coordtest.New(q.t, luatest.Open(q.t, lua.Options{URL: q.server.URL(), Clock: q.clock}), q.prefix)
 }
 
-// places returns when so many have a place in the line.
+// places returns when this many waiters are in the waiting line.
 func (q queue) places(want int64) {
 	q.t.Helper()
 	key := lease.LineKeysOf(coordtest.LockKey(coord.NewKeys(q.prefix, ""), "l")).Line
@@ -50,13 +50,13 @@ func (q queue) places(want int64) {
 	}, 30*time.Second, time.Millisecond, "never so many in line: %d", want)
 }
 
-// waited is how a wait ended.
+// waited is the result of a wait.
 type waited struct {
 	api.LockAcquireResult
 	err error
 }
 
-// stand puts one more into the line, and returns when it is there.
+// stand adds a waiter to the waiting line, and returns when it is there.
 func (q queue) stand(ctx context.Context, s *coordtest.Sidecar, before int64) <-chan waited {
 	q.t.Helper()
 	ended := q.ask(ctx, s)
@@ -97,9 +97,8 @@ func (q queue) hold(s *coordtest.Sidecar) api.LockAcquireResult {
 	return coordtest.Take(q.t, s, coord.Caller{}, coordtest.Unbound("l", time.Hour))
 }
 
-// The sidecar of fifty waiters in front dies: by the clock that the scripts read,
-// the next is not served one microsecond before its heartbeats are over, and is
-// served then.
+// The sidecar of the first fifty waiters dies. By the clock that the scripts read, the next waiter is served when the
+// dead sidecar's last heartbeat ends, and not one microsecond before.
 func TestDeadWaitersHoldTheLineUpForOneHeartbeat(t *testing.T) {
 	t.Parallel()
 	now := conformance.NewClock()
@@ -114,7 +113,7 @@ func TestDeadWaitersHoldTheLineUpForOneHeartbeat(t *testing.T) {
 		dead[i] = q.stand(gone, dying, int64(i))
 	}
 	next := q.stand(t.Context(), live, 50)
-	require.NoError(t, doomed.Close()) // as kill -9: nothing is given up
+	require.NoError(t, doomed.Close()) // as by kill -9: nothing is given back
 	q.release(live, g.Token)
 
 	now.Advance(lease.HeartbeatFor - time.Microsecond)
@@ -133,8 +132,8 @@ func TestDeadWaitersHoldTheLineUpForOneHeartbeat(t *testing.T) {
 	}
 }
 
-// A sidecar dies with the lock: nobody is left to give the lock back, so its TTL
-// has to end, and the first in line finds that by itself.
+// The sidecar that holds the lock dies, so nothing gives the lock back: its TTL must end, which the first waiter
+// finds by asking again.
 func TestALockOfADeadSidecarGoesOnWhenItsTTLEnds(t *testing.T) {
 	t.Parallel()
 	now := conformance.NewClock()
@@ -163,7 +162,7 @@ func TestALineOutlivesTheLossOfAllData(t *testing.T) {
 		line[i] = q.stand(t.Context(), []*coordtest.Sidecar{a, b}[i%2], int64(i))
 	}
 	require.NoError(t, q.redis.FlushAll(t.Context()).Err())
-	// The lock is lost as well: whoever is back first has it, with a higher fence.
+	// The lock is lost as well: the first caller that asks again gets it, with a higher fence.
 	fence := coordtest.Number(t, first.Fence)
 	for len(line) > 0 {
 		i, g := q.anyServed(line)
@@ -206,7 +205,7 @@ func TestAnOutageIsWaitedOut(t *testing.T) {
 	q.anyServed(line)
 }
 
-// Nothing rests on a message: who may not publish, or not listen, is served later.
+// No wake-up is required: if a sidecar may not publish or not listen, its waiters are served later.
 func TestWaitingNeedsNoMessages(t *testing.T) {
 	t.Parallel()
 	for _, rule := range []string{"-publish", "-subscribe"} {
@@ -225,7 +224,7 @@ func TestWaitingNeedsNoMessages(t *testing.T) {
 	}
 }
 
-// A cancel races the grant: whichever comes first, the next is served.
+// A cancellation races the grant: whichever comes first, the next waiter is served.
 func TestACancelledGrantGoesToTheNext(t *testing.T) {
 	t.Parallel()
 	q := newQueue(t, nil)
@@ -276,9 +275,9 @@ func TestAWaitLeavesTimeToAnswer(t *testing.T) {
 	})
 }
 
-// Three hundred who wait, from two sidecars: the first looks once a second, and
-// each sidecar sends a heartbeat once a second, and that is all; so do the two probes, which
-// each run a script as well. No connection is held.
+// Three hundred waiters of two sidecars: the first waiter asks once a second, each sidecar sends a heartbeat once a
+// second, and each of the two probes runs a script once a second. Nothing else is sent, and no waiter occupies a
+// connection.
 func TestWaitingCostsAHeartbeatASecond(t *testing.T) {
 	t.Parallel()
 	q := newQueue(t, nil)
@@ -290,14 +289,14 @@ func TestWaitingCostsAHeartbeatASecond(t *testing.T) {
 		q.stand(ctx, []*coordtest.Sidecar{a, b}[i%2], i)
 	}
 	from, at := q.runs(), time.Now()
-	<-time.After(3 * time.Second) // what is counted is what happens meanwhile
+	<-time.After(3 * time.Second) // the commands of these seconds are counted
 	runs, seconds := q.runs()-from, time.Since(at).Seconds()
 	require.Positive(t, runs)
 	require.LessOrEqual(t, runs, int(5*(seconds+1)), "in %.1f s", seconds)
 	require.LessOrEqual(t, a.Runner.Status().PoolTotal-a.Runner.Status().PoolIdle, 1)
 }
 
-// runs counts the scripts that the server was asked to run.
+// runs returns the number of scripts that the server was asked to run.
 func (q queue) runs() int {
 	q.t.Helper()
 	info, err := q.redis.Info(q.t.Context(), "commandstats").Result()
@@ -310,7 +309,7 @@ func (q queue) runs() int {
 	return n
 }
 
-// A place that its owner could not give up is in front: the heartbeat takes it out.
+// The first ticket is one that its caller could not give back: the heartbeat removes it.
 func TestAPlaceThatNobodyOwnsIsTakenOut(t *testing.T) {
 	t.Parallel()
 	q := newQueue(t, nil)

@@ -21,7 +21,7 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/redistest"
 )
 
-// The renewer on locks and places that Redis keeps.
+// The renewer, with locks and tickets in a real Redis.
 
 func TestALostReplyToARenewalLosesNothing(t *testing.T) {
 	t.Parallel()
@@ -33,7 +33,7 @@ func TestALostReplyToARenewalLosesNothing(t *testing.T) {
 	granted := l.Field("until")
 	way.Mute()
 	s.Leases.Hasten()
-	coordtest.Until(t, func() bool { return l.Field("until") != granted }) // executed, and not answered
+	coordtest.Until(t, func() bool { return l.Field("until") != granted }) // it has run, without a reply
 	way.Heal()
 	seen := make(map[string]bool)
 	coordtest.Until(t, func() bool { seen[l.Field("until")] = true; return len(seen) > 3 })
@@ -41,8 +41,8 @@ func TestALostReplyToARenewalLosesNothing(t *testing.T) {
 	require.Equal(t, 1, s.Leases.Held())
 }
 
-// TestNoLockIsRenewedAfterItsRelease races a renewal with each release, over a
-// way whose delays put them in any order.
+// TestNoLockIsRenewedAfterItsRelease races a renewal with each release, over connections whose delays put them in any
+// order.
 func TestNoLockIsRenewedAfterItsRelease(t *testing.T) {
 	t.Parallel()
 	prefix, way := redistest.Prefix(t), coordtest.ThroughProxy(t)
@@ -56,7 +56,7 @@ func TestNoLockIsRenewedAfterItsRelease(t *testing.T) {
 		wg.Go(func() {
 			for i := 0; cycles.Add(1) <= 10_000; i++ {
 				name := fmt.Sprint(g, "/", i%7)
-				// A day, so that no loss is ever due by itself.
+				// A day, so that the lock never ends by its TTL.
 				grant, err := s.Locks.Acquire(t.Context(), c.Caller(), coordtest.Bound(name, 24*time.Hour))
 				if err != nil || !grant.Acquired {
 					t.Errorf("acquire: %+v, %v", grant, err)

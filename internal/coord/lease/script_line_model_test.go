@@ -16,8 +16,8 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/luatest"
 )
 
-// modelLine is the waiting line as the spec words it: a list of who came, and
-// until when each sidecar is taken to be alive.
+// modelLine is the waiting line as the specification has it: a list of waiters in the order in which they came, and
+// until when each sidecar counts as alive.
 type modelLine struct {
 	now     int64
 	waiters []string
@@ -28,7 +28,7 @@ type modelLine struct {
 
 func sidecarOf(waiter string) string { s, _, _ := strings.Cut(waiter, ":"); return s }
 
-// head is who is first of those alive; the dead before it lose their places.
+// head returns the first waiter whose sidecar is alive, and removes the waiters before it.
 func (m *modelLine) head() string {
 	for len(m.waiters) > 0 && m.alive[sidecarOf(m.waiters[0])] <= m.now {
 		m.waiters = m.waiters[1:]
@@ -51,7 +51,7 @@ func (m *modelLine) leave(waiter string) bool {
 
 func (m *modelLine) acquire(token, waiter string, ttl, heartbeat int64) (acquired, first bool) {
 	if heartbeat > 0 && slices.Contains(m.waiters, waiter) {
-		m.alive[sidecarOf(waiter)] = m.now + heartbeat // it asks, so that it lives
+		m.alive[sidecarOf(waiter)] = m.now + heartbeat // a call is a heartbeat too
 	}
 	head := m.head()
 	first = head == "" || head == waiter
@@ -86,7 +86,7 @@ func (m *modelLine) release(token, waiter string) {
 	}
 }
 
-// lineRun is one random life of a lock's line and of its model.
+// lineRun is one random history of a lock's waiting line, run on Redis and on the model.
 type lineRun struct {
 	s     *luatest.Store
 	lock  string
@@ -98,7 +98,7 @@ func (l *lineRun) say(format string, args ...any) {
 	l.story = append(l.story, fmt.Sprintf("at %v ", time.Duration(l.m.now-luatest.Epoch)*time.Microsecond)+fmt.Sprintf(format, args...))
 }
 
-// same compares who is in the line.
+// same compares the waiters of both lines.
 func (l *lineRun) same(t *rapid.T) {
 	got, err := l.s.Client.ZRange(context.Background(), lease.LineKeysOf(l.lock).Line, 0, -1).Result()
 	require.NoError(t, err)
@@ -131,7 +131,7 @@ func (l *lineRun) step(t *rapid.T) {
 		l.m.alive[s] = l.m.now + heartbeat
 		var missing []string
 		for _, w := range []string{s + ":1", s + ":2"} {
-			// Read after the head was found: what that took out is missing too.
+			// Read after head, which removes the dead waiters from the model too.
 			if l.m.head(); !slices.Contains(l.m.waiters, w) {
 				missing = append(missing, w)
 			}

@@ -17,12 +17,12 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/telemetry"
 )
 
-// A call ended while its script was under way. What the script may take is given back after it
-// has run: the other way round the lease, or the place in the line, would be taken for good.
+// A call ends while its script is under way. What the script may take is given back after the script has run: in the
+// other order the lease, or the ticket in the waiting line, would stay taken.
 func TestNothingIsGivenBackBeforeTheScriptThatTakesItHasRun(t *testing.T) {
 	for what, c := range map[string]struct {
 		waiter string
-		made   bool // the token, so that nobody else knows it
+		made   bool // the sidecar made the token, so that no other call can name it
 	}{
 		"the lease":                           {made: true},
 		"the place in the line":               {waiter: "a:1"},
@@ -40,7 +40,7 @@ func TestNothingIsGivenBackBeforeTheScriptThatTakesItHasRun(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			run := func(ctx context.Context, keys lease.LineKeys) <-chan error {
 				ended := make(chan error, 1)
-				p.Lose(luatest.Plan{Pass: math.MaxInt}) // it loses nothing, and says when the script was sent
+				p.Lose(luatest.Plan{Pass: math.MaxInt}) // it loses nothing, and reports when the script was sent
 				go func() {
 					_, err := lua.Run(ctx, r, lease.LineHeartbeat, lease.LineHeartbeatIn{LineKeys: keys, Sidecar: "a", HeartbeatMS: 60_000}, lua.StoredReply{})
 					ended <- err
@@ -48,7 +48,8 @@ func TestNothingIsGivenBackBeforeTheScriptThatTakesItHasRun(t *testing.T) {
 				<-p.Saw
 				return ended
 			}
-			// A call that is alone reads its reply itself, and cannot abandon it: another is under way.
+			// A call that is alone on its connection reads its reply itself and cannot abandon it, so another call is
+			// under way.
 			other := run(t.Context(), lease.LineKeysOf("other{other}"))
 			ended := run(ctx, keys)
 			cancel()

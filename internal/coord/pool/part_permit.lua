@@ -1,7 +1,8 @@
--- What a permit asks of a member besides: that it is not paused, its breaker and its bucket. A user uses breaker, its parts,
--- pool_view and bucket_text before it.
+-- What a permit requires of a member beside being free: it is not paused, its breaker lets the call pass, and its bucket has the cost.
+-- A script uses breaker, its parts, pool_view and bucket_text before this part.
 
--- permit_request has an acquisition (see part_pool_acquire.lua) ask for it. r has the inputs of permit_acquire.lua too.
+-- permit_request adds these requirements to an acquisition r (see part_pool_acquire.lua), which also has the inputs of
+-- permit_acquire.lua.
 local function permit_request(pool, r)
   local asks_bucket, own = r.signature ~= '', {}
   local p = r.policy ~= '' and breaker_policy(r.policy)
@@ -38,7 +39,7 @@ local function permit_take(pool, r, c, m)
     m.policy = r.policy
     m.generation, probe = breaker_pass(c.breaker, p, r.token, r.session)
     m.probe = probe and 1 or 0
-    -- The probe lives as long as the permit: the report of a permit whose probe was lost would not be counted.
+    -- The probe must not end before the lease: the report of a permit whose probe was lost would not be counted.
     if probe then breaker_hold(c.breaker, r.token, r.lease_ms * 1000) end
     breaker_save(pool.breakers, c.id, c.breaker, p, c.breaker_text or BREAKER_NEW)
   end

@@ -1,17 +1,17 @@
--- What the scripts of pools share. The table pool has its keys: order (sorted set, member by when it came), meta (hash),
--- changes (sorted set, member by its last change, which views follow, see part_pool_view.lua), members (hash, a text for
--- each, see below), tokens (hash, the member of each lease), state (hash: fence, the last one, and change, the last one),
--- heads (sorted set, see part_pool_wake.lua) and breakers (hash, see lib/breaker.lua). heads and breakers have a TTL.
--- The others have none, and are bounded by the number of members.
+-- What the scripts of pools share. The table pool has the keys of a pool: order (sorted set, member by when it was added), meta (hash),
+-- changes (sorted set, member by the number of its last change, which views follow, see part_pool_view.lua), members (hash, a text for
+-- each member, see below), tokens (hash, the member of each lease by token), state (hash: fence, the last fence, and change, the number
+-- of the last change), heads (sorted set, see part_pool_wake.lua) and breakers (hash, see lib/breaker.lua). heads and breakers have a
+-- TTL. The others have none, and are bounded by the number of members.
 --
--- A member's text is numbers: born (the change that made it), ends (us, of its lease), ban (until, us, -1 = without an end),
--- pause (until, us), era (the change since which its cooldowns count), fence and since (us, of the last lease), prev (when it
--- was acquired before that in the scope, us), failures and slips (of the transport, each in a row), probe (1 = the lease has a
--- probe of the breaker) and generation (of the breaker); and then texts, each after its length: token (of the lease, empty =
--- released), last (the token that was released last), session, client, instance and policy (of the breaker, empty = not asked).
--- A user uses unpacked before it, unless one of its inputs is a list, and then has that already.
+-- A member's text is numbers: born (the change that made it), ends (us, of its lease), ban (until, us, -1 = without an end), pause
+-- (until, us), era (the change since which its cooldowns count), fence and since (us, of the last lease), prev (when it was last used
+-- in the scope before that, us), failures, and slips (failures of the transport; both in a row), probe (1 = the lease holds a probe of
+-- the breaker) and generation (of the breaker); and then texts, each after its length: token (of the lease, empty = released), last
+-- (the token that was released last), session, client, instance and policy (of the breaker, empty = not asked). A script uses unpacked
+-- before this part, unless one of its inputs is a list: then it has unpacked already.
 
--- pool_times are the numbers that say whether a member may be had: born, ends, ban, pause and era.
+-- pool_times returns the numbers that decide whether a member is free: born, ends, ban, pause and era.
 local function pool_times(text)
   local born, ends, ban, pause, era = string.match(text, '^(%d+) (%d+) (-?%d+) (%d+) (%d+) ')
   return tonumber(born), tonumber(ends), tonumber(ban), tonumber(pause), tonumber(era)
@@ -36,8 +36,8 @@ local function pool_text(m)
   return table.concat(out)
 end
 
--- pool_used is what a scope has of a member: its last use (us, 0 = none) and its cooldown (until, us). What is there of a
--- member that was removed, or from before a ban was lifted, does not count for the one that is there now.
+-- pool_used returns what a scope stores of a member: its last use (us, 0 = none) and its cooldown (until, us). It ignores what was
+-- stored of a removed member with the same id, and a cooldown from before the member's ban was lifted.
 local function pool_used(text, born, era)
   if not text then return 0, 0 end
   local last, cool, since = string.match(text, '^(%d+) (%d+) (%d+)$')
@@ -46,13 +46,13 @@ local function pool_used(text, born, era)
   return tonumber(last), since == era and tonumber(cool) or 0
 end
 
--- pool_use writes it. The hash lives as long as the longest cooldown in it, and a day.
+-- pool_use stores what pool_used returns. The TTL of the hash is at least a day, and ends at least 1 s after every cooldown in it.
 local function pool_use(used, id, last, cool, era)
   redis.call('HSET', used, id, string.format('%d %d %d', last, cool, era))
   redis.call('PEXPIRE', used, math.max(redis.call('PTTL', used), math.ceil((cool - now) / 1000) + 1000, 86400000))
 end
 
--- pool_changed tells all views that a member may be possible earlier than they believe.
+-- pool_changed makes all views look at a member again, which may be possible earlier than they have it.
 local function pool_changed(pool, id)
   redis.call('ZADD', pool.changes, redis.call('HINCRBY', pool.state, 'change', 1), id)
 end

@@ -1,7 +1,7 @@
--- How a member is leased. An acquisition r is a table with the inputs of pool_acquire.lua. A user uses line, pool, pool_wake,
--- pool_lease, pool_view and pool_pick before it.
+-- How a member is leased. An acquisition r is a table with the inputs of pool_acquire.lua. A script uses line, pool, pool_wake,
+-- pool_lease, pool_view and pool_pick before this part.
 
--- pool_sticky is the member that this name had before, if it is possible now.
+-- pool_sticky returns the member that the acquisition's sticky name had before, as a candidate, if it is possible now.
 local function pool_sticky(pool, view, r)
   local id = r.sticky and r.sticky_ms > 0 and redis.call('GET', r.sticky)
   if not id or r.excluded[id] then return nil end
@@ -9,11 +9,11 @@ local function pool_sticky(pool, view, r)
   return c and c.at == 0 and c or nil
 end
 
--- pool_take leases a candidate c. take, if it is given, does what else the acquisition does with it.
+-- pool_take leases a candidate c. If take is given, it is called with c and the member before the member is stored.
 local function pool_take(pool, view, r, c, take)
   local m = pool_read(c.text)
   local fence = math.max(tonumber(redis.call('HGET', pool.state, 'fence') or 0) + 1, now)
-  -- A lease that ended by itself is still known; its token may have another member since.
+  -- tokens still has the token of a lease that ended by time; that token may hold another member since.
   local old = m.token ~= '' and redis.call('HGET', pool.tokens, m.token) == c.id and m.token
   m.ends, m.fence, m.since, m.prev = now + r.lease_ms * 1000, fence, now, c.last
   m.probe, m.generation, m.policy = 0, 0, ''
@@ -32,21 +32,22 @@ local function pool_take(pool, view, r, c, take)
   return m
 end
 
--- pool_refuse makes the reply of an acquisition that gets no member, which enters the line, keeps its place or leaves it.
+-- pool_refuse returns the reply of an acquisition that gets no member. Its waiter enters the waiting line, keeps its place there, or
+-- leaves it.
 local function pool_refuse(pool, view, r, first, at, why, more)
   if r.waiter ~= '' and r.heartbeat_ms > 0 then
     line_enter(view.line, view.heartbeats, r.waiter, r.heartbeat_ms)
     if first then pool_head(pool, r.waiter) end
   elseif not more and pool_leave(pool, view.line, view.heartbeats, r.waiter) then
-    -- The next one may be allowed a member that this one may not have.
+    -- The next waiter may be able to get a member that this one may not have.
     line_wake(view.line, view.heartbeats, r.inboxes)
   end
   local retry_us = at >= NEVER and -1 or math.max(at - now, 0)
   return {reason = why, retry_us = retry_us, next_ms = retry_us > 0 and math.ceil(at / 1000) or 0, first = first, more = more}
 end
 
--- pool_acquire does an acquisition. take is given the candidate and the member that is about to be leased. It returns the
--- reply, whether a member is leased now, its id and the member.
+-- pool_acquire carries out an acquisition. take is as in pool_take. It returns the reply, whether a member is leased now, its id and
+-- the member.
 local function pool_acquire(pool, view, r, take)
   local id, m = pool_again(pool, r)
   if not id then
@@ -68,7 +69,7 @@ local function pool_acquire(pool, view, r, take)
   end
   local left = pool_leave(pool, view.line, view.heartbeats, r.waiter)
   local meta, free = redis.call('HGET', pool.meta, id), redis.call('ZCARD', view.idle)
-  -- Whoever takes one and leaves others wakes the next.
+  -- A waiter that takes a member while others are free wakes the next one.
   if left and free > 0 then line_wake(view.line, view.heartbeats, r.inboxes) end
   return {
     acquired = true, id = id, fence = m.fence, meta = meta, lease_ms = math.floor((m.ends - now) / 1000),

@@ -1,4 +1,4 @@
--- The holders of members of a pool. A user uses pool before it.
+-- The holders of members of a pool. A script uses pool before this part.
 
 -- pool_holders returns the holders of those members of held, each with id, ends (us) and text, whose leases end first; most at
 -- most.

@@ -1,6 +1,7 @@
 -- The lease of a pool's member.
 
--- pool_lease finds a lease by its token, and its member if that is known: the member's id and the member, or nil.
+-- pool_lease finds the lease of a token; id is its member's id, or '' if that is not known. It returns the member's id and the member,
+-- which is nil if there is none.
 local function pool_lease(pool, token, id)
   if token == '' then return id end
   if id == '' then id = redis.call('HGET', pool.tokens, token) or '' end
@@ -9,8 +10,8 @@ local function pool_lease(pool, token, id)
   return id, text and pool_read(text) or nil
 end
 
--- pool_state is what a member is to a token and a session, as State in lease/state.go. That the token was released last is told
--- also while the next one has the member.
+-- pool_state returns the state of a token's lease of a member, for a session, as State in lease/state.go. It is 3 for the token that
+-- was released last even while the next token holds the member.
 local function pool_state(m, token, session)
   if not m or token == '' then return 0 end
   if m.token == token and m.ends > now then return (session == '' or m.session == session) and 1 or 4 end
@@ -18,7 +19,7 @@ local function pool_state(m, token, session)
   return m.token ~= token and m.ends > now and 2 or 0
 end
 
--- pool_again is the lease that the token of an acquisition r has already. It lives for its time from now on.
+-- pool_again returns the member that the token of an acquisition r already holds, if any, and extends its lease to lease_ms from now.
 local function pool_again(pool, r)
   local id, m = pool_lease(pool, r.token, '')
   if pool_state(m, r.token, '') ~= 1 then return nil end

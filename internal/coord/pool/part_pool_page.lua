@@ -1,7 +1,7 @@
--- Pages of a pool's members, in the order in which they came.
+-- Pages of a pool's members, in the order in which they were added.
 
--- pool_page reads at most count members after a cursor: their ids, texts and what the scope has of them, and the cursor of the
--- next page, 0 when this is the last.
+-- pool_page reads at most count members after a cursor: their ids, their texts, what the scope stores of them (see pool_used), and the
+-- cursor of the next page, 0 if this is the last.
 local function pool_page(pool, used, after, count)
   local list = redis.call('ZRANGEBYSCORE', pool.order, string.format('(%.0f', after), '+inf', 'WITHSCORES', 'LIMIT', 0, count)
   local ids = {}

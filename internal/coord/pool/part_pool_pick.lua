@@ -1,14 +1,16 @@
--- Which member of a view an acquisition r gets; r.excluded has the members that it does not want. A user uses pool_view before it.
+-- Chooses the member of a view that an acquisition r gets; r.excluded has the members that it excludes. A script uses pool_view before
+-- this part.
 
--- view_move applies what was found of members: some go to away, some are gone, or one has another place in idle.
+-- view_move updates the keys of a view: away is a ZADD of members to away, gone a ZREM of members from idle, and place a candidate with
+-- a new score in idle, or nil.
 local function view_move(view, away, gone, place)
   if #away > 2 then redis.call(unpack(away)) end
   if #gone > 2 then redis.call(unpack(gone)) end
   if place then redis.call('ZADD', view.idle, place.score, place.id) end
 end
 
--- view_pick is the least recently used member that is possible and not excluded, or nil. Members before it that are not
--- possible go to away, at most so many in one run. The second value is true when more are left to look at.
+-- view_pick returns the least recently used member that is possible and not excluded, or nil. It moves members before it that are not
+-- possible to away. A run looks at no more than LOOKED members that are not excluded; the second value is true if more are left.
 local function view_pick(pool, view, r)
   local skip, left, page = 0, LOOKED, 4
   while left > 0 do
@@ -23,7 +25,7 @@ local function view_pick(pool, view, r)
         left = left - 1
         local c = view_judge(rows, i, r)
         if c and c.score ~= tonumber(list[2 * i]) then
-          -- Another view used it in this scope meanwhile: the order is to be read again.
+          -- Another view used the member in this scope meanwhile: the order must be read again.
           place = c
           break
         elseif c and c.at == 0 then
@@ -40,15 +42,15 @@ local function view_pick(pool, view, r)
     end
     view_move(view, away, gone, place)
     if found then return found, false end
-    -- Excluded members that were skipped may be behind it now.
+    -- Excluded members that were skipped may be behind the moved one now.
     if place then skip = 0 end
     page = math.min(page * 4, 64)
   end
   return nil, redis.call('ZCARD', view.idle) > skip
 end
 
--- view_soonest is when (us) the soonest member in away is possible, and why not before; NEVER and empty when there is none.
--- Members that turn out to be possible later move behind. It returns 0 when another run has to look on.
+-- view_soonest returns when (us) the soonest member in away is possible, and why not before; NEVER and 'empty' if there is none.
+-- Members that turn out to be possible only later get their new time in away. It returns 0 if another run must follow.
 local function view_soonest(pool, view, r)
   local list, best, why = redis.call('ZRANGE', view.away, 0, LOOKED - 1, 'WITHSCORES'), NEVER, 'empty'
   for i = 1, #list, 2 do
@@ -67,7 +69,7 @@ local function view_soonest(pool, view, r)
       end
     end
   end
-  -- All were later than away had them: one behind them may be sooner.
+  -- All of these were later than away had them: a member behind them may be sooner.
   if #list == 2 * LOOKED then return 0, '' end
   return best, why
 end

@@ -1,4 +1,5 @@
--- How a member is given back. A user uses line, breaker_probe, breaker_store, pool, pool_wake, pool_lease and pool_probe before it.
+-- How a member is given back. A script uses line, breaker_probe, breaker_store, pool, pool_wake, pool_lease and pool_probe before this
+-- part.
 
 -- How long (us) a member cools down after a failure of each kind: the first time, and at most. Each further failure in a row
 -- doubles the time.
@@ -25,7 +26,7 @@ local function pool_judged(m, outcome, unban_ms)
   return math.min(backoff[1] * 2 ^ math.min(row - 1, 50), backoff[2])
 end
 
--- pool_became is the state of a member that is not leased, and when (us) that ends: 0 = it is free, -1 = never.
+-- pool_became returns the state of a member that is not leased, and when (us) that state ends: 0 = the member is free, -1 = never.
 local function pool_became(ban, cool)
   if ban < 0 then return 'banned', -1 end
   if ban > now then return 'banned', math.max(ban, cool) end
@@ -33,9 +34,9 @@ local function pool_became(ban, cool)
   return 'free', 0
 end
 
--- pool_release gives a member back. r is a table with the inputs of pool_release.lua. also, if it is given, does what else is
--- to be done with the member and its breaker before they are kept, and returns when (us) the member is possible for that, in
--- the form of pool_became. It returns the reply.
+-- pool_release gives a member back. r is a table with the inputs of pool_release.lua. If also is given, it is called with the member's
+-- id and the member before the member is stored, and is responsible for the breaker; it returns when (us) breaker and pause allow the
+-- member again, in the form of pool_became. pool_release returns the reply.
 local function pool_release(pool, r, also)
   local token = r.token
   local id, m = pool_lease(pool, token, r.member)

@@ -1,12 +1,12 @@
--- A view of a pool. The table view has its keys: idle (sorted set, members that may be possible now, by their last use in the
--- scope, or by born if they have none), away (sorted set, the others, by when each is next possible, us), seen (string, the
--- last change that the view has followed), used (hash of the scope, see pool_used), and line and heartbeats (see lib/line.lua).
--- A change is written whenever a member becomes possible earlier than a view has it; that a member is possible later is found
--- when it is looked at. So a view that was lost begins with no change seen, and is made anew. idle, away and seen have the
--- same TTL, seen a little less. The others are no part of the view. A user uses pool before it.
+-- A view of a pool. The table view has its keys: idle (sorted set, members that may be possible now, by their last use in the scope, or
+-- by born if they have none), away (sorted set, the others, by when each is next possible, us), seen (string, the last change that the
+-- view has followed), used (hash of the scope, see pool_used), and line and heartbeats (see lib/line.lua). A change is recorded
+-- whenever a member may become possible earlier than a view has it; that a member is possible only later is found when the view looks
+-- at it. So a view that has expired starts with no change seen, and is built again from the changes of all members. idle and away have
+-- one TTL, seen a minute less. The other keys are no part of the view. A script uses pool before this part.
 local VIEW_MS = 600000
 local NEVER = 9007199254740991
--- So many members are moved in one run, and looked at among the idle.
+-- The most members that one run moves, and the most that it looks at in idle or in away.
 local MOVED, LOOKED = 400, 128
 
 local function view_keep(view)
@@ -24,13 +24,13 @@ local function view_read(pool, view, ids, r)
   }
 end
 
--- view_later says that a candidate is not possible before an instant (us), and why.
+-- view_later records that a candidate is not possible before an instant (us), and why.
 local function view_later(c, at, why)
   if at > now and at > c.at then c.at, c.why = at, why end
 end
 
--- view_judge makes a candidate of the i-th of the members that view_read has read: id, text, last, cool, era, score (in idle),
--- at (us, when it is possible, 0 = now) and why (not before). It returns nil when the member is not in the pool any more.
+-- view_judge makes a candidate from the i-th member that view_read has read: id, text, last, cool, era, score (in idle), at (us, when
+-- it is possible, 0 = now) and why (not before). It returns nil if the member is not in the pool any more.
 local function view_judge(rows, i, r)
   local text = rows.texts[i]
   if not text then return nil end
@@ -57,8 +57,8 @@ local function view_idle(pool, view, ids)
   redis.call('ZREM', view.away, unpack(ids))
 end
 
--- view_follow moves to idle the members that have changed, and those that are possible by now. It returns false when there are
--- more than one run moves.
+-- view_follow moves to idle the members that have changed, and those in away whose time has come. It returns false if there may be more
+-- than one run moves.
 local function view_follow(pool, view)
   local seen, ids = tonumber(redis.call('GET', view.seen) or 0), {}
   local list = redis.call('ZRANGEBYSCORE', pool.changes, string.format('(%d', seen), '+inf', 'WITHSCORES', 'LIMIT', 0, MOVED)

@@ -1,5 +1,5 @@
--- Leases the least recently used member that may be had, whose breaker is not open and whose bucket has the cost, passes the
--- breaker and charges the bucket; or says when and why not before, and may give the caller a place in the line.
+-- Leases the least recently used member that is possible: it is free, its breaker lets the call pass and its bucket, which is charged,
+-- has the cost. A refusal returns when a member is possible and why not before, and may enter the caller into the waiting line.
 -- USES clock muldiv lifetime bands state bucket bucket_text breaker breaker_probe breaker_step breaker_store
 -- USES line pool pool_wake pool_lease pool_view pool_pick pool_acquire permit
 -- KEYS order; meta; changes; members; tokens; state; heads; breakers; idle; away; seen; used; line; heartbeats; sticky; buckets
@@ -21,7 +21,7 @@ local reply, leased, id, m = pool_acquire(pool, view, r, function(c, lease)
   taken = c
 end)
 if not leased then return reply, false end
--- A repetition finds its lease and has looked at no bucket yet.
+-- A repeated run returns its lease and has not read the bucket yet.
 local left = taken and taken.bucket or not taken and r.bucket(redis.call('HGET', buckets_key, id), id)
 reply.generation, reply.probe, reply.remaining = m.generation, m.probe == 1, left and bucket_left(left)
 return reply, true

@@ -1,4 +1,4 @@
--- Gives a permit's member back, tells its breaker, its cooldown and its pause how the work went, and tells whose turn it is.
+-- Gives back a permit's member, counts the outcome in its breaker and its cooldown, sets its pause, and wakes the first waiters.
 -- USES clock line breaker breaker_probe breaker_window breaker_step breaker_store
 -- USES unpacked pool pool_wake pool_lease pool_probe pool_release
 -- KEYS order; meta; changes; members; tokens; state; heads; breakers; used; line; heartbeats

@@ -1,5 +1,5 @@
--- Leases the least recently used member of a pool that may be had, or says when and why not before, and may give the caller a
--- place in the line.
+-- Leases the least recently used member of a pool that is free. A refusal returns when a member is free and why not before, and may
+-- enter the caller into the waiting line.
 -- USES clock line pool pool_wake pool_lease pool_view pool_pick pool_acquire
 -- KEYS order; meta; changes; members; tokens; state; heads; breakers; idle; away; seen; used; line; heartbeats; sticky
 -- ARGV token; lease_ms; session; client; instance; waiter; heartbeat_ms; inboxes; exclude; sticky_ms

@@ -1,4 +1,4 @@
--- Reads one page of a pool's members and their states, in the order in which they came.
+-- Reads one page of a pool's members and their states, in the order in which they were added.
 -- USES clock breaker unpacked pool pool_page
 -- KEYS order; meta; changes; members; tokens; state; heads; breakers; used
 -- ARGV after; count

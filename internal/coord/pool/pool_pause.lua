@@ -1,4 +1,4 @@
--- Holds up permits of a member until an instant, or no longer. Of several pauses the longest counts.
+-- Pauses the permits of a member until an instant, or ends their pause. Of several pauses the longest counts.
 -- USES clock line unpacked pool pool_wake
 -- KEYS order; meta; changes; members; tokens; state; heads; breakers
 -- ARGV member; for_us; until_us; longest_us; resume; inboxes

@@ -1,4 +1,4 @@
--- Gives a member back if the token has it, gives up a place in the line, and tells whose turn it is.
+-- Gives back a member if the token holds it, removes a waiter from its waiting line, or both, and wakes the first waiters.
 -- USES clock line breaker breaker_probe breaker_store unpacked pool pool_wake pool_lease pool_probe pool_release
 -- KEYS order; meta; changes; members; tokens; state; heads; breakers; used; line; heartbeats
 -- ARGV token; member; session; waiter; inboxes; outcome; cooldown_ms; unban_ms

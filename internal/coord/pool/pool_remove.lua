@@ -1,5 +1,5 @@
--- Removes members from a pool and forgets their state. What their buckets and scopes have of them goes with its own TTL, and
--- does not count for one that comes back, but for the buckets.
+-- Removes members and their state from a pool. Their buckets, and what scopes store of them, end by their own TTL. If a member is added
+-- again, its bucket still counts, but not what scopes store of it.
 -- USES clock pool
 -- KEYS order; meta; changes; members; tokens; state; heads; breakers
 -- ARGV ids

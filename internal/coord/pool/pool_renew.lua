@@ -1,4 +1,4 @@
--- Renews the lease of a member, and the probe of a permit, or has another session hold it; never revives one that ended.
+-- Renews the lease of a member, and the probe of a permit, or binds it to another session; never revives one that has ended.
 -- USES clock breaker breaker_probe breaker_store unpacked pool pool_lease pool_probe
 -- KEYS order; meta; changes; members; tokens; state; heads; breakers
 -- ARGV token; member; session; lease_ms; move; client; instance

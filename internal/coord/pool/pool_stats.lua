@@ -1,4 +1,4 @@
--- Counts the members of one page of a pool, each of them once, and names holders of some.
+-- Counts the members of one page of a pool, each of them in one state, and returns the holders of some.
 -- USES clock breaker_shut unpacked pool pool_page pool_holders
 -- KEYS order; meta; changes; members; tokens; state; heads; breakers; used; line
 -- ARGV after; count; most

@@ -1,4 +1,4 @@
--- Has all views look at a member again.
+-- Makes all views look at a member again.
 -- USES clock line pool pool_wake
 -- KEYS order; meta; changes; members; tokens; state; heads; breakers
 -- ARGV member; inboxes

@@ -1,4 +1,4 @@
--- Charges the bucket of a pool's member, looks at it, or forgets it; whoever has the member.
+-- Charges, reads or deletes the bucket of a pool's member, whether or not the member is leased.
 -- USES clock muldiv lifetime bands state bucket bucket_text line pool pool_wake
 -- KEYS order; meta; changes; members; tokens; state; heads; breakers; buckets
 -- ARGV member; cost; peek; reset; revision; signature; inboxes

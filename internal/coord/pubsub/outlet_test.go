@@ -16,7 +16,7 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/redistest"
 )
 
-// outlet is a client that reads as many notifications as it has room for.
+// outlet is a client that takes as many notifications as it has room for.
 type outlet struct {
 	mu      sync.Mutex // guards what follows
 	room    int        // further notifications that it takes; -1 = all
@@ -86,7 +86,7 @@ type client struct {
 	session *coord.Session
 }
 
-// connect opens one that has room for so many notifications.
+// connect opens a client that has room for this many notifications.
 func connect(t *testing.T, s *coordtest.Sidecar, room int) *client {
 	t.Helper()
 	c := &client{t: t, s: s, outlet: &outlet{room: room}, session: coord.NewSession(coord.Identity{Client: "test"}, func(coord.Loss) {})}
@@ -114,7 +114,7 @@ func (c *client) subscribe(p api.PubsubSubscribeParams) string {
 	return id
 }
 
-// wants waits for so many notifications and returns them.
+// wants waits for this many notifications and returns them.
 func (c *client) wants(n int) []any {
 	c.t.Helper()
 	require.Eventually(c.t, func() bool { return len(c.heard()) >= n }, time.Minute, time.Millisecond)
@@ -132,7 +132,7 @@ func channels(names ...string) api.PubsubSubscribeParams {
 	return api.PubsubSubscribeParams{Channels: names}
 }
 
-// sidecar is one on a store.
+// sidecar starts a sidecar on a store.
 func sidecar(t *testing.T, url string) *coordtest.Sidecar {
 	t.Helper()
 	return coordtest.New(t, luatest.Open(t, lua.Options{URL: url}), redistest.Prefix(t))

@@ -53,7 +53,7 @@ func TestSubscribersAreSentWhatIsPublished(t *testing.T) {
 	})
 }
 
-// The embedded store tells one pattern of several that match.
+// Only one pattern is used: if several match, the embedded store reports one of them.
 func TestAPatternMatchesOnEveryStore(t *testing.T) {
 	t.Parallel()
 	redistest.Stores(t, func(t *testing.T, url string) {
@@ -70,7 +70,7 @@ func TestAPatternMatchesOnEveryStore(t *testing.T) {
 	coordtest.RequireCode(t, err, api.InvalidArgument, "embedded")
 }
 
-// One for each that matches, with the name that the user gave.
+// A subscriber gets one message for each pattern that matches, with the pattern as the user gave it.
 func TestPatternsMatchAsThoseOfRedis(t *testing.T) {
 	t.Parallel()
 	t.Run("redis", func(t *testing.T) {
@@ -97,7 +97,8 @@ func TestPatternsMatchAsThoseOfRedis(t *testing.T) {
 	})
 }
 
-// Neither prefixes that are globs nor the fleet's own channels are in a user's reach.
+// No pattern of a user matches channels of another prefix, even if the prefix looks like a glob, or the sidecars' own
+// channels.
 func TestPatternsStayWithinTheirPrefix(t *testing.T) {
 	t.Parallel()
 	r := luatest.Open(t, lua.Options{URL: redistest.URL(t)})
@@ -111,7 +112,7 @@ func TestPatternsStayWithinTheirPrefix(t *testing.T) {
 	require.Equal(t, []any{api.PubsubMessage{Subscription: id, Channel: "x", Pattern: "*", Body: []byte("ours")}}, c.wants(1))
 }
 
-// What does not fit is told where it is missing, and nobody else waits for who is slow.
+// A gap is sent in place of messages that did not fit, and no other subscriber waits for a slow one.
 func TestASlowSubscriberIsToldWhatItMissed(t *testing.T) {
 	t.Parallel()
 	redistest.Stores(t, func(t *testing.T, url string) {
@@ -140,7 +141,7 @@ func TestASlowSubscriberIsToldWhatItMissed(t *testing.T) {
 	})
 }
 
-// The bytes of all that is kept are bounded too, across the subscriptions of a session.
+// The bytes of queued messages are bounded too, across the subscriptions of a session.
 func TestWhatIsKeptForASessionIsBounded(t *testing.T) {
 	t.Parallel()
 	s := sidecar(t, redistest.URL(t))
@@ -251,7 +252,7 @@ func TestAConnectionThatWasLostIsAGap(t *testing.T) {
 	fast.wants(1)
 	require.NoError(t, server.Client(t).ClientKillByFilter(t.Context(), "TYPE", "pubsub").Err())
 	require.Equal(t, api.PubsubGap{Subscription: id, Dropped: -1}, fast.wants(2)[1])
-	// It is told when nothing is missed any more.
+	// The gap is sent once no more messages are missed.
 	require.EqualValues(t, 2, publish(t, s, "dx", "after")+publish(t, s, "c", "after"))
 	require.Len(t, fast.wants(4), 4)
 	slow.read(-1)
@@ -262,7 +263,7 @@ func TestAConnectionThatWasLostIsAGap(t *testing.T) {
 	}, slow.wants(3))
 }
 
-// Redis lets a restricted user listen to the patterns in its list alone.
+// Redis lets a restricted user listen only to the patterns in its list.
 func TestAPatternThatRedisRefusesFailsTheCall(t *testing.T) {
 	t.Parallel()
 	server := redistest.StartUser(t, "u", "pw", "+@all", "~*", "resetchannels", "&p:*")
@@ -277,7 +278,7 @@ func TestAPatternThatRedisRefusesFailsTheCall(t *testing.T) {
 	require.Equal(t, []any{api.PubsubMessage{Subscription: id, Channel: "c", Body: []byte("1")}}, c.wants(1))
 }
 
-// What comes before the answer is on its way waits for it.
+// Messages that come before the answer of subscribe is sent wait for it.
 func TestMessagesComeAfterTheAnswer(t *testing.T) {
 	t.Parallel()
 	s := sidecar(t, redistest.URL(t))

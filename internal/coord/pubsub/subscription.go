@@ -10,58 +10,58 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/telemetry"
 )
 
-// message is what all subscriptions of its topic are sent. It is not changed.
+// message is sent to all subscriptions of its topic. It must not be changed, since they share it.
 type message struct {
 	pattern, channel string
 	body             []byte
 }
 
-// itemBytes is what an item takes beside its texts.
+// itemBytes is the memory that an item takes beside its channel and body, in bytes.
 const itemBytes = 128
 
 func (m *message) size() int64 { return int64(itemBytes + len(m.channel) + len(m.body)) }
 
-// item is a message, or a gap of so many, or of -1: nobody knows.
+// item is a message, or a gap in place of dropped messages; a dropped of -1 means that their number is not known.
 type item struct {
 	message *message // nil = a gap
 	dropped int64
 }
 
-// subscription is one of a session.
+// subscription is one subscription of a session.
 type subscription struct {
 	id      string
 	of      *Pubsub
 	session *coord.Session
 	outlet  coord.Outlet
 	follow  *coord.Following
-	most    int // messages that are kept
+	most    int // the most messages in queue
 
 	ready  chan struct{} // closed when it is confirmed
-	failed chan error    // has room for one; told while it is not confirmed
+	failed chan error    // buffer of one; receives the error of a topic while it is not confirmed
 
 	// What follows is guarded by the mutex of Pubsub.
 	member    *member
 	topics    []*topic
 	missing   int  // topics that Redis has not confirmed
-	confirmed bool // all were, once
-	missed    bool // and then the connection was lost
+	confirmed bool // all topics were confirmed once
+	missed    bool // after that, the connection was lost
 	left      bool // it has ended
 
 	mu sync.Mutex // guards what follows
-	// held: its answer is not on its way.
+	// held: the answer of its subscribe is not sent yet, so no item may be sent.
 	held   bool
 	closed bool
-	// queue is what was not sent, from first on. A gap counts for no message.
+	// queue has the items that are not sent yet, from first on. kept does not count gaps.
 	queue []item
 	first int
-	kept  int   // messages in it
+	kept  int   // messages in queue
 	bytes int64 // of them
-	// pumping: what is kept is being sent, or resume is to come. Asking: WhenRoom has not
-	// returned; roomy: and there is room.
+	// pumping: queue is being sent, or resume will be called. asking: WhenRoom has not returned; roomy: it has called
+	// resume.
 	pumping, asking, roomy bool
 }
 
-// release lets it send: its answer is ahead of what it sends from now on.
+// release lets the subscription send: the answer of its subscribe is now ahead of all items.
 func (s *subscription) release() {
 	s.mu.Lock()
 	s.held = false
@@ -96,11 +96,11 @@ func (s *subscription) take(i item) {
 	}
 }
 
-// gap has it know that so many messages were missed, or -1.
+// gap sends or queues a gap of dropped messages, -1 if their number is not known.
 func (s *subscription) gap(dropped int64) { s.take(item{dropped: dropped}) }
 
-// keep queues an item. A message that does not fit becomes a part of a gap. The caller holds
-// mu, as of all below.
+// keep queues an item. A message that does not fit becomes a part of a gap. The caller holds mu, as for each method
+// below that does not lock it.
 func (s *subscription) keep(i item) {
 	if i.message == nil {
 		s.keepGap(i.dropped)
@@ -117,11 +117,11 @@ func (s *subscription) keep(i item) {
 	s.queue = append(s.queue, i)
 }
 
-// keepGap queues a gap, as a part of the one before it if nothing is between them.
+// keepGap queues a gap, or adds it to the last item if that is a gap.
 func (s *subscription) keepGap(dropped int64) {
 	if n := len(s.queue); n > s.first && s.queue[n-1].message == nil {
 		if last := &s.queue[n-1].dropped; *last < 0 || dropped < 0 {
-			*last = -1 // what is not known stays so
+			*last = -1 // an unknown number stays unknown
 		} else {
 			*last += dropped
 		}
@@ -130,7 +130,7 @@ func (s *subscription) keepGap(dropped int64) {
 	s.queue = append(s.queue, item{dropped: dropped})
 }
 
-// account counts bytes that are kept.
+// account adds n to the bytes of queued messages: of the subscription, of its session and of all.
 func (s *subscription) account(n int64) {
 	s.bytes += n
 	s.member.bytes.Add(n)
@@ -158,7 +158,7 @@ func (s *subscription) send(i item) coord.Told {
 	return told
 }
 
-// room sends what is kept, unless that goes on already.
+// room starts to send queue, unless it is being sent already.
 func (s *subscription) room() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -168,7 +168,7 @@ func (s *subscription) room() {
 	}
 }
 
-// resume is called once after each WhenRoom, from within it or later.
+// resume is called once for each WhenRoom, from within it or later.
 func (s *subscription) resume() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -179,8 +179,7 @@ func (s *subscription) resume() {
 	s.goOn()
 }
 
-// goOn sends what is kept as long as there is room. It does not nest, however often there is
-// room at once.
+// goOn sends queue as long as there is room. It is a loop, so that a resume from within WhenRoom does not nest.
 func (s *subscription) goOn() {
 	for s.pump() {
 		s.asking, s.roomy = true, false
@@ -194,7 +193,7 @@ func (s *subscription) goOn() {
 	s.pumping = false
 }
 
-// pump sends what is kept. True = the client has to read first.
+// pump sends queue. It returns true if the client must read before more can be sent.
 func (s *subscription) pump() (full bool) {
 	for !s.closed && s.first < len(s.queue) {
 		i := s.queue[s.first]
@@ -219,14 +218,14 @@ func (s *subscription) pump() (full bool) {
 	return false
 }
 
-// drop forgets all that is kept.
+// drop closes the subscription and empties queue.
 func (s *subscription) drop() {
 	s.closed = true
 	s.account(-s.bytes)
 	s.queue, s.first, s.kept = nil, 0, 0
 }
 
-// close ends it: nothing is sent any more.
+// close ends the subscription: nothing is sent any more.
 func (s *subscription) close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -235,7 +234,7 @@ func (s *subscription) close() {
 	}
 }
 
-// errTooMany is why a session may not subscribe to that many.
+// errTooMany refuses a subscribe with which the session would have that many topics.
 type errTooMany int
 
 func (n errTooMany) Error() string {

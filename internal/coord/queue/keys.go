@@ -5,21 +5,21 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/coord/lease"
 )
 
-// keys are those of queues.
+// keys builds the keys of queues.
 type keys struct{ coord.Keys }
 
-// The kinds of the keys by which queues are found: of one with entries, and of the line of one
-// that calls wait at. foundBy matches both.
+// The kinds of keys by which queues are found: kindEntries for a queue that has entries, kindLine for one that calls
+// wait for. foundBy matches both.
 const (
 	kindEntries = "queue:entries"
 	kindLine    = "queue:order:line"
 	foundBy     = "queue:[eo]*"
 )
 
-// queue is a key of a queue, by part.
+// queue returns the key of one part of a queue.
 func (k keys) queue(queue, part string) string { return k.Key(coord.Escaped(queue), "queue:", part) }
 
-// keys are those of all that a queue holds.
+// queueKeys returns the keys of a queue's entries and leases.
 func (k keys) queueKeys(queue string) Keys {
 	part := func(name string) string { return k.queue(queue, name) }
 	return Keys{
@@ -28,16 +28,16 @@ func (k keys) queueKeys(queue string) Keys {
 	}
 }
 
-// queueEnded is which of its leases ended by their holder's word.
+// queueEnded returns the key of the leases that their holders ended.
 func (k keys) queueEnded(queue string) string { return k.queue(queue, "ended") }
 
-// queueTaken is what left a queue by that token, to be put back if nobody hears
-// of it.
+// queueTaken returns the key of the entry that left a queue by that token, kept so that it can be put back if the
+// reply does not reach its caller.
 func (k keys) queueTaken(queue, token string) string {
 	return k.queue(queue, "taken:"+coord.Escaped(token))
 }
 
-// queueLine is the line for its entries.
+// queueLine returns the keys of the waiting line for entries.
 func (k keys) queueLine(queue string) lease.LineKeys {
 	return lease.LineKeysOf(k.queue(queue, "order"))
 }

@@ -19,7 +19,7 @@ func (q *Queues) RenewHeld(ctx context.Context, due []lease.Hold) []lease.Renewa
 	}, found)
 }
 
-// found is what a renewal found.
+// found converts what the script of a renewal returns.
 func found(state LeaseState) lease.Renewal {
 	switch state {
 	case LeaseHeld:
@@ -36,7 +36,7 @@ func (q *Queues) GiveBackHeld(ctx context.Context, gone []lease.Hold) []error {
 	return lease.GiveBackBy(ctx, q.runner, ReleaseScript, gone, q.release)
 }
 
-// release is what gives a hold back: the entry, the place in the line, or both.
+// release returns the input of the script that gives back an entry, a ticket in the waiting line, or both.
 func (q *Queues) release(h lease.Hold) ReleaseIn {
 	return ReleaseIn{
 		Queue: q.keys.queueKeys(h.Name), LineKeys: q.keys.queueLine(h.Name),
@@ -45,19 +45,18 @@ func (q *Queues) release(h lease.Hold) ReleaseIn {
 	}
 }
 
-// Ack ends the lease of an entry that was dealt with, in whatever session. It
-// runs on its own time. Repeating it answers the same for a while, since the
-// first reply may have been lost.
+// Ack acknowledges an entry, whose lease may be bound to any session. It has a deadline of its own: it goes on when
+// its caller is gone. For a while a repeated Ack returns the same result, since the first reply may have been lost.
 func (q *Queues) Ack(ctx context.Context, c coord.Caller, p *api.QueueLeaseParams) (api.QueueAckResult, error) {
 	return q.acks.Run(ctx, c, p)
 }
 
-// idOf is the lease of an entry.
+// idOf returns the id of the lease of an entry.
 func idOf(p *api.QueueLeaseParams) lease.ID {
 	return lease.ID{Noun: noun, Name: p.Queue, Token: p.Lease}
 }
 
-// ended reports whether a script, or the same call before, ended a lease.
+// ended reports whether this run of a script, or the same call before, ended a lease.
 func ended(found LeaseState) bool { return found == LeaseHeld || found == LeaseEnded }
 
 func (q *Queues) acking() lease.Giving[api.QueueLeaseParams, AckIn, LeaseState, api.QueueAckResult, struct{}] {
@@ -77,7 +76,7 @@ func (q *Queues) acking() lease.Giving[api.QueueLeaseParams, AckIn, LeaseState, 
 	}
 }
 
-// Release puts an entry back that was not dealt with, as Ack ends a lease.
+// Release puts back an entry that was not processed. In all else it is like Ack.
 func (q *Queues) Release(ctx context.Context, c coord.Caller, p *api.QueueLeaseParams) (api.QueueReleaseResult, error) {
 	return q.releases.Run(ctx, c, p)
 }
@@ -101,8 +100,8 @@ func (q *Queues) releasing() lease.Giving[api.QueueLeaseParams, ReleaseIn, Lease
 	}
 }
 
-// Renew has the lease of an entry, in whatever session, live so long from now on,
-// shorter or longer than before.
+// Renew sets the time that the lease of an entry has left, shorter or longer than before. The lease may be bound to
+// any session.
 func (q *Queues) Renew(ctx context.Context, c coord.Caller, p *api.QueueRenewParams) (api.QueueRenewResult, error) {
 	return q.renews.Run(ctx, c, p)
 }

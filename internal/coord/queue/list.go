@@ -7,11 +7,10 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/coord"
 )
 
-// listedHolders is how many holders of entries a list names of each queue.
+// listedHolders is the most holders of entries that a list returns of each queue.
 const listedHolders = 3
 
-// List lists the queues that have entries, waiting or leased, and those that calls wait at, as
-// coord.Listing does.
+// List lists the queues that have entries, waiting or leased, and those that calls wait for, as coord.Listing does.
 func (q *Queues) List(ctx context.Context, _ coord.Caller, p *api.QueueListParams) (r api.QueueListResult, err error) {
 	r.Queues, r.Cursor, err = q.listing(p.State).Page(ctx, p.Cursor, p.Count)
 	return r, err
@@ -32,8 +31,8 @@ func (q *Queues) listing(state string) coord.Listing[api.QueueListed] {
 	}
 }
 
-// found is the queue that a key is of, if queues are found by such keys, and whether it is the
-// key of its line.
+// found returns the name of the queue of a key, and whether the key is that of its waiting line. ok is false if the
+// key is of neither kind by which queues are found.
 func (q *Queues) found(key string) (name string, line, ok bool) {
 	if name, ok = q.keys.NameOf(key, kindEntries); ok {
 		return name, false, true
@@ -42,7 +41,7 @@ func (q *Queues) found(key string) (name string, line, ok bool) {
 	return name, true, ok
 }
 
-// listed is the row of a queue. A queue that has both keys is listed by its entries alone.
+// listed makes the row of a queue. A queue that has both keys is listed once, for the key of its entries.
 func (q *Queues) listed(key string, v LookOut, state string) (api.QueueListed, bool) {
 	name, line, _ := q.found(key)
 	row := api.QueueListed{Queue: name, Depth: v.Depth, Leased: v.Leased, Waiting: v.Waiting, OldestMS: v.OldestMS}

@@ -18,7 +18,7 @@ local function queue_read(queue)
   queue.last, queue.longest, queue.returned, queue.expired = tonumber(last), tonumber(longest), 0, 0
 end
 
--- queue_keep has to follow every write.
+-- queue_keep stores the numbers of field '' and sets the TTL of all keys. It must follow every write.
 local function queue_keep(queue)
   if redis.call('ZCARD', queue.order) + redis.call('ZCARD', queue.leased) == 0 then return redis.call('DEL', queue.entries) end
   redis.call('HSET', queue.entries, '', string.format('%d %d', queue.last, queue.longest))
@@ -28,8 +28,8 @@ local function queue_keep(queue)
   end
 end
 
--- An entry is n, came, ends and since (us; since when it is leased, 0 = it waits), tries, lease and session (of the
--- lease, neither has a space).
+-- The text of an entry is n (its number), came, ends and since (us; since is when its lease began, 0 = it waits), tries, lease and
+-- session (of the lease; neither has a space).
 local function entry_of(id, text)
   if not text then return nil end
   local n, came, ends, since, tries, lease, session = string.match(text, '^(%d+) (%d+) (%d+) (%d+) (%d+) (%S*) (%S*)$')
@@ -46,7 +46,7 @@ local function entry_text(e)
   return table.concat({numbers, e.lease, ' ', e.session})
 end
 
--- entry_wait has an entry wait in its place.
+-- entry_wait puts an entry at its place among the waiting ones.
 local function entry_wait(queue, e)
   e.since, e.lease, e.session = 0, '', ''
   redis.call('HSET', queue.entries, e.id, entry_text(e))
@@ -54,13 +54,13 @@ local function entry_wait(queue, e)
   redis.call('ZADD', queue.expiry, e.ends, e.id)
 end
 
--- entry_unlease ends a lease. The entry has to be dropped or to wait then.
+-- entry_unlease ends a lease. The caller must then drop the entry or let it wait.
 local function entry_unlease(queue, e)
   redis.call('ZREM', queue.leased, e.lease)
   redis.call('HDEL', queue.holders, e.lease)
 end
 
--- entry_return puts an entry back whose lease ended at that time (us). The time of the lease does not count for its TTL.
+-- entry_return puts back an entry whose lease ended at that time (us). The entry's TTL does not run during a lease.
 local function entry_return(queue, e, ended)
   entry_unlease(queue, e)
   e.ends = e.ends + math.max(ended - e.since, 0)
@@ -68,7 +68,7 @@ local function entry_return(queue, e, ended)
   queue.returned = queue.returned + 1
 end
 
--- entries_drop removes at most 1,000 that are not leased.
+-- entries_drop removes at most 1,000 entries, none of which may be leased.
 local function entries_drop(queue, ids)
   if #ids == 0 then return end
   redis.call('ZREM', queue.order, unpack(ids))

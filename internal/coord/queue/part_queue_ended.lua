@@ -1,6 +1,6 @@
--- The leases of a queue that their holders ended by an acknowledgement or a release: who repeats the call, since its answer
--- was lost, is told the same. ended is a sorted set of a or r (acknowledged or released) and the lease, by when (us). It has
--- the last 1,000, for 150 s since the last one, as long as stored replies are kept.
+-- The leases of a queue that their holders ended by an acknowledgement or a release, so that a call that is repeated after a lost reply
+-- gets the same result. ended is a sorted set of a or r (acknowledged or released) followed by the lease, by when it ended (us). It has
+-- the last 1,000, until 150 s after the last one, as long as stored replies are kept.
 
 local function queue_ended_by(ended, how, lease)
   return redis.call('ZSCORE', ended, table.concat({how, lease}))

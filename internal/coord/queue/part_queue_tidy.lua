@@ -1,7 +1,7 @@
--- What has ended in a queue by time: leases, and entries that nobody took. It needs part_queue.lua, and counts in
+-- Ends what is over by time in a queue: leases, and entries that nobody took. A script uses queue before this part. The counts are
 -- queue.returned and queue.expired.
 
--- queue_tidy deals with at most so many of both, and says whether there may be more.
+-- queue_tidy ends leases and entries, together at most the number most, and returns whether there may be more.
 local function queue_tidy(queue, most)
   local ended = redis.call('ZRANGEBYSCORE', queue.leased, '-inf', now, 'WITHSCORES', 'LIMIT', 0, most)
   for i = 1, #ended, 2 do
@@ -21,7 +21,7 @@ local function queue_tidy(queue, most)
   return #dead == left
 end
 
--- entry_find is an entry as it is now, and when (us) its lease ends, if it has one.
+-- entry_find returns an entry, and when (us) its lease ends if it has one. First it ends the entry or its lease if its time is over.
 local function entry_find(queue, id)
   local e = entry_read(queue, id)
   if not e then return nil end

@@ -1,7 +1,7 @@
-// Package queue is FIFO queues whose entries are leased to who dequeues them.
+// Package queue has FIFO queues whose entries are leased to the callers that dequeue them.
 //
-// Its invariant: an entry that was acknowledged to its enqueuer leaves the queue only by an
-// ack, a cancel or its TTL; a lease that ends in another way puts it back at its place.
+// Its invariant: an entry whose enqueue succeeded leaves the queue only by an ack, a cancel or its TTL; a lease that
+// ends in another way puts it back at its place.
 package queue
 
 import (
@@ -21,15 +21,15 @@ const noun = "queue"
 const (
 	// ReasonEmpty: there is nothing to take.
 	ReasonEmpty = "empty"
-	// ReasonAcked: the entry was dealt with.
+	// ReasonAcked: the entry was acknowledged.
 	ReasonAcked = "acked"
 )
 
 const (
-	// keepReplayed is how long an entry that left its queue can be put back or told
-	// again when the call has a request id: as long as replies are by one.
+	// keepReplayed is how long an entry that left its queue can be put back or returned again if the call has a
+	// request id: as long as stored replies are kept.
 	keepReplayed = 150 * time.Second
-	// keepTaken is how long one can without: longer than any call lasts.
+	// keepTaken is the same for a call without a request id: longer than any call lasts.
 	keepTaken = 75 * time.Second
 )
 
@@ -62,7 +62,7 @@ func New(r *lua.Runner, k coord.Keys, l *lease.Leases, n *lease.Lines) *Queues {
 	return q
 }
 
-// Methods are those of the noun.
+// Methods returns the methods of the noun.
 func (q *Queues) Methods() []coord.Method {
 	byQueue := coord.Named(noun, "queue")
 	return []coord.Method{
@@ -125,7 +125,7 @@ func (q *Queues) enqueued(
 	}, nil, nil
 }
 
-// tidied counts what a script found to have ended by itself.
+// tidied counts the leases and entries that a script found to have ended by time.
 func (q *Queues) tidied(ctx context.Context, t Tidied) {
 	q.leases.Tel.QueueEntries(ctx, "returned", t.Returned)
 	q.leases.Tel.QueueEntries(ctx, "expired", t.Expired)
@@ -140,7 +140,7 @@ func (q *Queues) Position(ctx context.Context, _ coord.Caller, p *api.QueueEntry
 	return api.QueuePositionResult{State: entryState(v.State), Position: v.Position, Depth: v.Depth}, nil
 }
 
-// Stats counts what a queue has.
+// Stats counts the entries, leases and waiting calls of a queue.
 func (q *Queues) Stats(ctx context.Context, _ coord.Caller, p *api.QueueParams) (api.QueueStatsResult, error) {
 	v, err := q.look(ctx, p.Queue, "", "stats")
 	if err != nil {
@@ -160,7 +160,7 @@ func (q *Queues) look(ctx context.Context, queue, id, verb string) (LookOut, err
 	return out.Value, nil
 }
 
-// Cancel takes an entry out of its queue, unless someone has it.
+// Cancel removes an entry from its queue, unless it is leased.
 func (q *Queues) Cancel(ctx context.Context, _ coord.Caller, p *api.QueueEntryParams) (api.QueueCancelResult, error) {
 	out, err := lua.Run(ctx, q.runner, CancelScript, CancelIn{Queue: q.keys.queueKeys(p.Queue), ID: p.ID}, lua.StoredReply{})
 	if err != nil {

@@ -1,4 +1,4 @@
--- Ends the lease of an entry that was dealt with.
+-- Acknowledges an entry: ends its lease and removes it.
 -- USES clock queue queue_lease queue_ended
 -- KEYS order; entries; bodies; expiry; leased; holders; ended
 -- ARGV lease

@@ -1,4 +1,4 @@
--- Takes an entry out of a queue, unless it is leased.
+-- Removes an entry from a queue, unless it is leased.
 -- USES clock queue queue_tidy
 -- KEYS order; entries; bodies; expiry; leased; holders
 -- ARGV id

@@ -1,4 +1,4 @@
--- Takes the first entry of a queue in the caller's turn, or may give it a place in the line for one.
+-- Takes the first entry of a queue if it is the caller's turn; otherwise it may enter the caller into the waiting line.
 -- USES clock queue queue_tidy queue_lease line
 -- KEYS order; entries; bodies; expiry; leased; holders; line; heartbeats; taken
 -- ARGV lease; lease_ms; session; keep_ms; waiter; heartbeat_ms; inboxes
@@ -7,7 +7,7 @@
 -- COST O(log entries + dead waiters + ended leases and expired entries, 1,000 at most): HGET, ZRANGE, ZREM, HSET, PEXPIRE
 queue_read(queue)
 redis.call('ZCARD', heartbeats_key)
--- What this lease took before it takes again.
+-- A repeated run returns the entry that the same lease took before.
 local had, taken = queue_lease_find(queue, lease), redis.call('HMGET', taken_key, 'id', 'entry', 'body')
 if had or taken[1] then
   local e = had or entry_of(taken[1], taken[2])
@@ -64,5 +64,5 @@ return {
   returned = queue.returned, expired = queue.expired, text = text,
 }, true
 -- AFTER
--- The stored reply has no body, to save memory: who repeats the call is told it by queue_replay.
+-- The stored reply has no body, to save memory: for a repeated call, queue_replay returns the body.
 if r then r.body = r.text end

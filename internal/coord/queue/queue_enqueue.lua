@@ -1,5 +1,5 @@
--- Puts an entry at the end of a queue, unless its id is there, and tells whose turn it is. Repeated by its stored reply it puts
--- nothing, though the entry may have been taken and dealt with.
+-- Puts an entry at the end of a queue, unless the queue has its id, and wakes the first waiter. A repeated call gets the stored reply
+-- and puts nothing, even if the entry has been taken and acknowledged meanwhile.
 -- USES clock queue queue_tidy line
 -- KEYS order; entries; bodies; expiry; leased; holders; line; heartbeats
 -- ARGV id; ttl_ms; body; inboxes
@@ -9,12 +9,12 @@
 queue_read(queue)
 redis.call('ZCARD', line_key)
 redis.call('ZCARD', heartbeats_key)
--- More than come in, so that those nobody takes do not pile up.
+-- Removes more entries than it adds, so that entries that nobody takes do not pile up.
 queue_tidy(queue, 10)
 local e, leased = entry_find(queue, id)
 local new = not e
 if new then
-  -- By the clock, so that numbers rise although the last one is forgotten with the last entry.
+  -- The clock makes numbers rise even after the last number was deleted with the last entry.
   queue.last = math.max(queue.last + 1, now)
   e = {id = id, n = queue.last, came = now, ends = now + ttl_ms * 1000, tries = 0}
   entry_wait(queue, e)

@@ -1,4 +1,4 @@
--- Counts what a queue has, and says where an entry of it stands.
+-- Counts the entries, leases and waiters of a queue, and returns the state and the position of one entry.
 -- USES clock queue queue_tidy
 -- KEYS order; entries; bodies; expiry; leased; holders; line
 -- ARGV id; most

@@ -1,5 +1,5 @@
--- Puts an entry back whose lease is given up, or that left the queue for a caller who did not hear of it; gives up a
--- place in the line; and tells whose turn it is.
+-- Puts back an entry whose lease is given up, or that left the queue for a caller that did not get the reply; removes a waiter from the
+-- waiting line; and wakes the next waiter.
 -- USES clock queue queue_tidy queue_lease queue_ended line
 -- KEYS order; entries; bodies; expiry; leased; holders; ended; line; heartbeats; taken
 -- ARGV lease; session; waiter; inboxes

@@ -1,4 +1,4 @@
--- Tells what became of an entry that an earlier call took, and has another session be the one that was told.
+-- Returns what became of an entry that an earlier call took, and binds it to the session of the repeated call.
 -- USES clock queue queue_lease queue_ended
 -- KEYS order; entries; bodies; expiry; leased; holders; ended; taken
 -- ARGV lease; session; lease_ms

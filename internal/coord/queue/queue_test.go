@@ -29,7 +29,7 @@ func enqueue(t *testing.T, s *coordtest.Sidecar, ids ...string) {
 	}
 }
 
-// leased asks for an entry without waiting; a lease of 0 is none.
+// leased makes the params of a dequeue that does not wait; a lease of 0 means none.
 func leased(d time.Duration) *api.QueueDequeueParams {
 	return &api.QueueDequeueParams{Queue: "q", LeaseMS: d.Milliseconds(), Bind: api.BindTTL}
 }
@@ -41,7 +41,7 @@ func dequeue(t *testing.T, s *coordtest.Sidecar, c coord.Caller, lease time.Dura
 	return d
 }
 
-// An enqueue whose reply was lost is repeated after its entry was dealt with.
+// An enqueue whose reply was lost is repeated after its entry was acknowledged.
 func TestAnEnqueueIsRunOnce(t *testing.T) {
 	t.Parallel()
 	s, _ := coordtest.OnRedis(t)
@@ -57,7 +57,7 @@ func TestAnEnqueueIsRunOnce(t *testing.T) {
 	require.False(t, dequeue(t, s, coord.Caller{}, 0).Found, "it is not done twice")
 }
 
-// They are skipped by runs of scripts of a bounded size, and a caller sees one call.
+// Runs of the script, each of bounded size, skip the entries within one call.
 func TestTwentyThousandExpiredEntriesAreSkippedInOneCall(t *testing.T) {
 	t.Parallel()
 	const dead, most = 20_000, 1000
@@ -104,8 +104,7 @@ func TestTwentyThousandExpiredEntriesAreSkippedInOneCall(t *testing.T) {
 	}
 }
 
-// queued is a queue behind a way that loses replies, and another sidecar whose way
-// does not.
+// queued is a queue, a sidecar whose proxy to Redis loses replies, and another sidecar without a proxy.
 type queued struct {
 	way       coordtest.Proxy
 	s, beside *coordtest.Sidecar
@@ -117,8 +116,8 @@ func queueBehindProxy(t *testing.T) queued {
 	t.Helper()
 	prefix, way := redistest.Prefix(t), coordtest.ThroughProxy(t)
 	q := queued{
-		// One connection, so that it is set up when the way loses replies, and so long
-		// that only heal ends the wait for one.
+		// One connection, so that it is set up before the proxy loses replies, and a timeout so long that only Heal
+		// ends the wait for a reply.
 		way: way, s: coordtest.New(t, luatest.Open(t, lua.Options{URL: way.URL(), CommandTimeout: 20 * time.Second, MinIdle: 1, MaxConns: 1}), prefix),
 		beside: coordtest.New(t, luatest.Open(t, lua.Options{URL: redistest.URL(t)}), prefix),
 		store:  redistest.Client(t), order: queue.KeysOf(coord.NewKeys(prefix, ""), "q").Order,
@@ -127,7 +126,7 @@ func queueBehindProxy(t *testing.T) queued {
 	return q
 }
 
-// until looks until so many wait in the queue.
+// until waits until this many entries wait in the queue.
 func (q queued) until(t *testing.T, depth int64) {
 	t.Helper()
 	coordtest.Until(t, func() bool { return q.store.ZCard(t.Context(), q.order).Val() == depth })
@@ -150,7 +149,7 @@ func TestALostReplyToADequeueIsFetched(t *testing.T) {
 				}
 				got <- d
 			}()
-			q.until(t, 1) // executed, and not answered
+			q.until(t, 1) // the script has run, and its reply has not come
 			q.way.Heal()
 			d := <-got
 			require.Equal(t, []any{true, "1", "of 1", int64(1)}, []any{d.Found, d.ID, string(d.Body), d.Attempt})
@@ -194,8 +193,7 @@ func requireMaybe(t *testing.T, err error) {
 	require.True(t, e.MaybeExecuted)
 }
 
-// TestAnUnansweredDequeueIsRepeatedElsewhere is the way of a client whose sidecar
-// does not answer.
+// TestAnUnansweredDequeueIsRepeatedElsewhere repeats a call as a client does whose sidecar does not answer.
 func TestAnUnansweredDequeueIsRepeatedElsewhere(t *testing.T) {
 	t.Parallel()
 	for _, lease := range []time.Duration{0, time.Hour} {
@@ -217,7 +215,7 @@ func TestAnUnansweredDequeueIsRepeatedElsewhere(t *testing.T) {
 			require.Equal(t, "2", dequeue(t, q.beside, coord.Caller{}, lease).ID)
 			require.False(t, dequeue(t, q.beside, coord.Caller{}, lease).Found)
 			q.way.Heal()
-			<-done // whatever it heard
+			<-done // whatever its result is
 			q.until(t, 0)
 			p, err := q.beside.Queues.Position(t.Context(), coord.Caller{}, &api.QueueEntryParams{Queue: "q", ID: "1"})
 			require.NoError(t, err)

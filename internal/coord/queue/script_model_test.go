@@ -15,21 +15,20 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/luatest"
 )
 
-// modelQueue is a queue as the spec words it: entries in the order in which they
-// came, some of them leased. What ends by itself ends at its time, where the
-// scripts find out when they come by.
+// modelQueue is a queue as the specification describes it: entries in the order in which they came, some of them
+// leased. In the model, leases and entries end exactly at their time; the scripts notice it when they run.
 type modelQueue struct {
 	entries           []*modelEntry
 	serial            int64
-	taken             map[string]*modelTaken // by lease: what left the queue
-	said              map[string]bool        // a or r and the lease: what was acknowledged, and given back
-	returned, expired int64                  // by itself, since the start
+	taken             map[string]*modelTaken // by lease: the entries that left the queue
+	said              map[string]bool        // a or r and the lease: those that were acknowledged or given back
+	returned, expired int64                  // by time, since the start
 }
 
 type modelEntry struct {
 	id, body       string
 	serial, came   int64
-	patience       int64 // what it has left to wait, as of since
+	patience       int64 // how long it may still wait, as of since
 	since          int64 // when it came, came back, or was leased
 	attempts       int64
 	lease, session string // empty lease = it waits
@@ -37,13 +36,13 @@ type modelEntry struct {
 }
 
 type modelTaken struct {
-	entry   modelEntry // as it was
-	expires int64      // when it would have
+	entry   modelEntry // as it was before it was taken
+	expires int64      // when it would have expired
 	session string
 	forgets int64
 }
 
-// settle has happen what happens until now.
+// settle ends all leases and entries whose time is over by now.
 func (m *modelQueue) settle(now int64) {
 	m.entries = slices.DeleteFunc(m.entries, func(e *modelEntry) bool {
 		if e.lease != "" && e.leaseEnds <= now {
@@ -102,14 +101,14 @@ func (e *modelEntry) state() queue.EntryState {
 	}
 }
 
-// queueRun is one random life of a queue and of its model.
+// queueRun is one random history of a queue, run on Redis and on the model.
 type queueRun struct {
 	s        *luatest.Store
 	name     string
 	m        modelQueue
 	now      int64
-	forgets  int64 // when Redis drops what is in the queue, 0 = there is nothing
-	silence  int64 // when it drops what was said of leases
+	forgets  int64 // when the keys of the queue expire, 0 = there are none
+	silence  int64 // when the key of ended leases expires
 	told     queue.Tidied
 	timeline []string
 }
@@ -123,7 +122,7 @@ func (p *queueRun) story() string { return strings.Join(p.timeline, "\n") }
 func (p *queueRun) ended() string             { return p.name + ":ended" }
 func (p *queueRun) taken(token string) string { return p.name + ":taken:" + token }
 
-// wrote notes until when Redis keeps things: longer than any can be wanted.
+// wrote records when the keys expire, and requires that they outlive every entry and lease.
 func (p *queueRun) wrote(t *rapid.T) {
 	for _, key := range p.all() {
 		if ttl := p.s.TTL(key); ttl > 0 {
@@ -141,7 +140,7 @@ func (p *queueRun) tidied(t *rapid.T, n queue.Tidied) {
 	p.wrote(t)
 }
 
-// pass lets time go by, sometimes exactly to an end or just before it.
+// pass moves the clock forward, sometimes exactly to the end of an entry or a lease, or just before it.
 func (p *queueRun) pass(t *rapid.T) {
 	d := rapid.SampledFrom([]int64{1, 100_000, 4_999_999, 12_000_000}).Draw(t, "us")
 	if len(p.m.entries) > 0 && rapid.Bool().Draw(t, "to an end") {
@@ -159,7 +158,7 @@ func (p *queueRun) pass(t *rapid.T) {
 	p.forget(t)
 }
 
-// forget drops what Redis would.
+// forget deletes the keys whose TTL is over.
 func (p *queueRun) forget(t *rapid.T) {
 	if p.forgets > 0 && p.now >= p.forgets {
 		require.Empty(t, p.m.entries, "the keys went too early: %s", p.story())
@@ -181,7 +180,7 @@ func (p *queueRun) forget(t *rapid.T) {
 	}
 }
 
-// said notes what a lease's holder said.
+// said records that a lease's holder acknowledged its entry or gave it back.
 func (p *queueRun) said(how, token string) {
 	p.m.said[how+token] = true
 	p.silence = p.now + 150_000_000
@@ -222,7 +221,7 @@ func (p *queueRun) dequeue(t *rapid.T, lease, session string, ms int64) (found b
 		e = &x.entry
 		want.Attempt, want.Depth, got.Depth = e.attempts+1, 0, 0
 	case e != nil:
-		// Told again, without a look at the rest.
+		// The entry is returned again, and the script does not look at the others.
 		want.Attempt, want.Depth, got.Depth = e.attempts, 0, 0
 	case len(waiting) == 0:
 		want.LeaseEndsMS = p.firstEnd()
@@ -250,7 +249,7 @@ func (p *queueRun) hand(e *modelEntry, lease, session string, ms, keep int64) {
 	e.attempts++
 }
 
-// firstEnd is until the first lease ends, 0 = there is none.
+// firstEnd returns the time until the first lease ends, 0 = there is no lease.
 func (p *queueRun) firstEnd() (ms int64) {
 	for _, e := range p.m.entries {
 		if left := luatest.CeilMS(e.leaseEnds - p.now); e.lease != "" && (ms == 0 || left < ms) {
@@ -314,7 +313,7 @@ func (p *queueRun) renew(t *rapid.T, lease, session string, ms int64) {
 	} else if e != nil {
 		want = queue.LeaseHeld
 		if session == "" {
-			e.leaseEnds = 0 // the owner's own word
+			e.leaseEnds = 0 // the owner's own renewal may shorten it
 		}
 		e.leaseEnds = max(e.leaseEnds, p.now+ms*1000)
 	}
@@ -375,8 +374,8 @@ func (p *queueRun) look(t *rapid.T, id string) {
 	}
 }
 
-// end looks at all, and takes what is left, in its order. What ended by itself was
-// counted by then, each once, but for what a put back entry's twin was.
+// end looks at all entries, and takes those that are left, in their order. Whatever ended by time has been counted
+// once by then, except for an entry that was put back while another one had its id.
 func (p *queueRun) end(t *rapid.T, ids []string) {
 	for _, id := range append([]string{""}, ids...) {
 		p.look(t, id)
@@ -437,7 +436,7 @@ func TestQueueEqualsTheModel(t *testing.T) {
 				default:
 					p.pass(rt)
 				}
-				// No two of Redis's runs are at one instant.
+				// No two runs of scripts are at the same instant.
 				p.now++
 				p.m.settle(p.now)
 				p.forget(rt)

@@ -9,17 +9,16 @@ var RenewScript = lua.Define[RenewIn, LeaseState](files, lua.Source{
 	Idempotent: true,
 })
 
-// RenewIn is one lease and how long it lives from now on. A Session never shortens
-// it; the holder's own call, with an empty one, may.
+// RenewIn is one lease and the time that it has left from now on. A renewal for a Session never shortens it; the
+// holder's own call, with an empty Session, may.
 type RenewIn struct {
 	Queue   Keys `lua:"table"`
 	Lease   string
-	Session string // whose it has to be; empty = whoever's
+	Session string // the session that must hold it; empty = any
 	LeaseMS int64
 }
 
-// ReplayScript tells what became of what an earlier call took, and moves it to
-// another session.
+// ReplayScript returns what became of the entry that an earlier call took, and moves it to another session.
 var ReplayScript = lua.Define[ReplayIn, ReplayOut](files, lua.Source{Name: "queue_replay", Idempotent: true})
 
 // ReplayIn names the entry that the earlier call took, and the session that holds it from now on.
@@ -48,7 +47,7 @@ const (
 	Leased  EntryState = 2
 )
 
-// CancelScript takes an entry out of the queue, unless someone has it.
+// CancelScript removes an entry from the queue, unless it is leased.
 var CancelScript = lua.Define[CancelIn, CancelOut](files, lua.Source{Name: "queue_cancel", Idempotent: true})
 
 // CancelIn is one entry.
@@ -63,15 +62,15 @@ type CancelOut struct {
 	Tidied
 }
 
-// LookScript counts what a queue has, and finds one entry.
+// LookScript counts the entries, leases and waiters of a queue, and finds one entry.
 var LookScript = lua.Define[LookIn, LookOut](files, lua.Source{Name: "queue_look", Idempotent: true})
 
-// LookIn is a queue and, unless it is empty, an entry.
+// LookIn is a queue and, unless ID is empty, one of its entries.
 type LookIn struct {
 	Queue Keys   `lua:"table"`
 	Line  string `lua:"key"`
 	ID    string
-	Most  int64 // holders to be told
+	Most  int64 // the most holders that are returned
 }
 
 // LookOut has the counts of a queue.
@@ -80,16 +79,16 @@ type LookOut struct {
 	Position int64 // 0 unless it waits
 	Depth    int64
 	Leased   int64
-	Waiting  int64 // calls in the line, those of dead sidecars too until they come first
-	OldestMS int64 // since the first one came, rounded down
+	Waiting  int64 // calls in the waiting line; those of dead sidecars count until they come first
+	OldestMS int64 // since the first entry came, rounded down
 	Tidied
 	Holders []Holder // by when their leases end
 }
 
-// Holder is a session that has an entry.
+// Holder is the lease of one entry.
 type Holder struct {
 	ID      string
 	Tries   int64
 	LeftUS  int64
-	Session string // empty = the entry is of none
+	Session string // empty = it is bound to none
 }

@@ -9,17 +9,17 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
 )
 
-// Dequeue takes the first entry of a queue, in the caller's turn. Each call takes
-// one, whatever becomes of its replies on their way from Redis: its token is
-// what its tries are known by.
+// Dequeue takes the first entry of a queue when it is the caller's turn. A call takes one entry even if replies of
+// Redis are lost: all runs of the script for one call have the same token.
 //
-// An entry of which the caller does not hear goes back to its place. A repeated
-// request id answers the entry that the call before took, unless it went back.
+// An entry goes back to its place if the answer does not reach the caller. A call with a repeated request id returns
+// the entry that the first call took, unless it went back.
 func (q *Queues) Dequeue(ctx context.Context, c coord.Caller, p *api.QueueDequeueParams) (api.QueueDequeueResult, error) {
 	return coord.Await(func(done func(api.QueueDequeueResult, error)) { q.DequeueThen(ctx, c, p, done) })
 }
 
-// DequeueThen is Dequeue as AcquireThen is Acquire of Locks.
+// DequeueThen is Dequeue without a blocked goroutine: done is called when the call is answered, before DequeueThen
+// returns or later.
 func (q *Queues) DequeueThen(ctx context.Context, c coord.Caller, p *api.QueueDequeueParams, done func(api.QueueDequeueResult, error)) {
 	q.dequeues.Then(ctx, c, p, done)
 }
@@ -47,8 +47,8 @@ func (a *dequeuing) open(q *Queues, c coord.Caller, p *api.QueueDequeueParams) e
 		a.in.KeepMS = keepReplayed.Milliseconds()
 	}
 	a.once = coord.StoredReply(a.in.Queue.Order, c)
-	// Even an entry that is bound goes back when nobody hears of it: its session may go on
-	// for long, and nobody would acknowledge it.
+	// Even an entry that is bound to the session goes back if its answer does not reach the caller: the session may
+	// go on for long, and the entry would never be acknowledged.
 	a.Acquisition = lease.Acquisition[DequeueOut, api.QueueDequeueResult]{
 		Leases: q.leases, Lines: q.lines, Caller: c, Verb: "dequeue", Lease: x, Made: true,
 		Line: a.in.LineKeys, Wait: coord.Millis(p.WaitMS), Unheard: lease.FreeAll, Terms: a,
@@ -56,8 +56,8 @@ func (a *dequeuing) open(q *Queues, c coord.Caller, p *api.QueueDequeueParams) e
 	return nil
 }
 
-// checkDequeue checks what the contract's tags do not: a lease of 0 is none, and any
-// other has the bounds of all leases.
+// checkDequeue checks what the contract's tags do not: a LeaseMS of 0 means no lease, and any other has the bounds of
+// all leases.
 func checkDequeue(c coord.Caller, p *api.QueueDequeueParams) error {
 	bound := p.Bind == api.BindSession
 	switch {
@@ -69,15 +69,15 @@ func checkDequeue(c coord.Caller, p *api.QueueDequeueParams) error {
 	return lease.CheckBound(c, bound, "lease")
 }
 
-// Ask implements lease.Terms, and so do those that follow.
+// Ask implements lease.Terms, as do the methods that follow.
 func (a *dequeuing) Ask(at lease.Place, run *lua.Asked) {
 	in := a.in
 	in.Waiter, in.HeartbeatMS = at.Waiter, at.Heartbeat.Milliseconds()
 	lua.Ask(a.queues.runner, DequeueScript, in, a.once, lua.Patient, run)
 }
 
-// Read says that the script has to be run again where many entries have expired: each run
-// removes as many as it may, and there is an end to them.
+// Read reports that the script must run again if more entries and leases have ended than one run removes. It does not
+// run without end, since each run removes some.
 func (a *dequeuing) Read(ctx context.Context, run *lua.Asked) (lease.Attempt[DequeueOut], bool, error) {
 	out, err := lua.Answer(ctx, a.queues.runner, DequeueScript, run)
 	v := out.Value
@@ -92,7 +92,7 @@ func (a *dequeuing) Read(ctx context.Context, run *lua.Asked) (lease.Attempt[Deq
 func (a *dequeuing) Take(*lease.Lease, DequeueOut) {}
 
 func (a *dequeuing) Granted(ctx context.Context, t lease.Attempt[DequeueOut]) api.QueueDequeueResult {
-	if !t.Replayed { // else it was counted when it was taken
+	if !t.Replayed { // a repeated entry was counted when it was taken
 		a.queues.leases.Tel.QueueEntries(ctx, "dequeued", 1)
 	}
 	v := t.Value
@@ -114,7 +114,7 @@ func (a *dequeuing) Waited(r *api.QueueDequeueResult, ms int64) bool {
 	return r.Found
 }
 
-// nothingFor is the answer to who gets no entry.
+// nothingFor returns the answer of a call that gets no entry.
 func nothingFor(v DequeueOut) api.QueueDequeueResult {
 	r := api.QueueDequeueResult{Depth: v.Depth, Reason: ReasonEmpty, RetryAfterMS: lease.PollEvery.Milliseconds()}
 	if !v.First && v.Depth > 0 {
@@ -126,8 +126,8 @@ func nothingFor(v DequeueOut) api.QueueDequeueResult {
 	return r
 }
 
-// Replayed answers a request id that took an entry before: whether that entry is
-// its own still is asked, and from now on it is this session's.
+// Replayed answers a repeated request id whose first call took an entry. It looks up whether the entry is still held,
+// and if so binds it to this session.
 func (a *dequeuing) Replayed(ctx context.Context, was DequeueOut) (api.QueueDequeueResult, error) {
 	q, x := a.queues, a.Lease
 	out, err := lua.Run(ctx, q.runner, ReplayScript, ReplayIn{

@@ -5,20 +5,19 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/coord/lease"
 )
 
-// keys are those of semaphores.
+// keys builds the keys of semaphores.
 type keys struct{ coord.Keys }
 
 // kindSemaphore is the kind of the keys of semaphores' leases.
 const kindSemaphore = "sem"
 
-// semaphore is a semaphore's leases, who holds them and how many permits each,
-// and the line for them.
+// semaphore returns the keys of a semaphore, and those of its waiting line.
 func (k keys) semaphore(name string) (s Keys, line lease.LineKeys) {
 	leases := k.Key(coord.Escaped(name), kindSemaphore, "")
 	return Keys{Leases: leases, Holders: leases + ":holders", Weights: leases + ":weights"}, lease.LineKeysOf(leases)
 }
 
-// semaphoreGone is the mark that a token gave permits back.
+// semaphoreGone returns the key of the mark that a token gave permits back.
 func (k keys) semaphoreGone(name, token string) string {
 	return k.Key(coord.Escaped(name), "sem:gone:", coord.Escaped(token))
 }

@@ -15,7 +15,7 @@ func (s *Semaphores) RenewHeld(ctx context.Context, due []lease.Hold) []lease.Re
 	return lease.RenewBy(ctx, s.runner, RenewScript, due, s.renewal, found)
 }
 
-// found is what a renewal found.
+// found converts what the script of a renewal returns.
 func found(v RenewOut) lease.Renewal {
 	switch v.State {
 	case Held:
@@ -27,7 +27,7 @@ func found(v RenewOut) lease.Renewal {
 	}
 }
 
-// renewal is the input of the script that extends a hold.
+// renewal returns the input of the script that extends a hold.
 func (s *Semaphores) renewal(h lease.Hold) RenewIn {
 	in := RenewIn{
 		Gone: s.keys.semaphoreGone(h.Name, h.Token), Token: h.Token, TTLMS: h.TTL.Milliseconds(), Session: h.Session,
@@ -42,8 +42,7 @@ func (s *Semaphores) GiveBackHeld(ctx context.Context, gone []lease.Hold) []erro
 	return lease.GiveBackBy(ctx, s.runner, ReleaseScript, gone, s.release)
 }
 
-// release is the input of the script that gives back permits, a ticket in the waiting
-// line, or both.
+// release returns the input of the script that gives back permits, a ticket in the waiting line, or both.
 func (s *Semaphores) release(h lease.Hold) ReleaseIn {
 	in := ReleaseIn{
 		Gone: s.keys.semaphoreGone(h.Name, h.Token), Token: h.Token, Session: h.Session,

@@ -9,7 +9,7 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
 )
 
-// How many holders semaphore.get names, and a list of each semaphore.
+// The most holders that semaphore.get returns, and that a list returns of each semaphore.
 const (
 	mostHolders   = 100
 	listedHolders = 3
@@ -34,7 +34,7 @@ func holders(v GetOut) []api.SemaphoreHolder {
 	return all
 }
 
-// look reads a semaphore, once all that has ended is out of it.
+// look reads a semaphore. It runs the script until all leases that have ended are removed.
 func (s *Semaphores) look(ctx context.Context, name string, most int64) (GetOut, error) {
 	keys, line := s.keys.semaphore(name)
 	for {
@@ -45,8 +45,8 @@ func (s *Semaphores) look(ctx context.Context, name string, most int64) (GetOut,
 	}
 }
 
-// List lists the semaphores of which permits are held or waited for, as coord.Listing does.
-// Where very many leases have ended and are counted still, held is too high for a moment.
+// List lists the semaphores of which permits are held or waited for, as coord.Listing does. If more leases have ended
+// than one run of the script removes, the number held is too high for a moment.
 func (s *Semaphores) List(ctx context.Context, _ coord.Caller, p *api.SemaphoreListParams) (r api.SemaphoreListResult, err error) {
 	r.Semaphores, r.Cursor, err = s.listing(p.State).Page(ctx, p.Cursor, p.Count)
 	return r, err

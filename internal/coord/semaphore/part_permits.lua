@@ -1,15 +1,14 @@
--- What the semaphore scripts share, over lib/leases.lua. A lease of one or more permits has in its holder's text
--- after since: permits, fence, max (us, when no renewal extends it any more, 0 = never) and meta, the numbers each
--- before a space. A semaphore is the table of a script's input semaphore, with the keys leases, holders and weights: a
--- sorted set of the leases of more than one permit, by how many. The field '' of holders, which is no token, is the last
--- fence. The three keys are written together and share one TTL.
+-- What the semaphore scripts share, on top of lib/leases.lua. After since, the holder's text of a lease has: permits, fence, max (us,
+-- the time past which no renewal extends the lease, 0 = none), each followed by a space, and meta. A semaphore is the table of a
+-- script's input semaphore, with the keys leases, holders and weights (a sorted set of the leases of more than one permit, by number of
+-- permits). The field '' of holders, which cannot be a token, is the last fence. The three keys are written together and share one TTL.
 
--- Fences are remembered this much longer than the last lease, as long as stored replies are kept: so they cannot go
--- back with a small step of the clock.
+-- The last fence is kept for this long after the last lease ends, as long as stored replies are kept: so a small backward step of the
+-- clock cannot lower fences.
 local MEMORY_MS = 150000
 
--- permits_held is how many permits are held. It does not count leases one by one: at most 141 different weights
--- fit in 10,000 permits. more says that some that have ended are counted still, and another run is to take them out.
+-- permits_held returns how many permits are held. It does not count leases one by one: at most 141 different weights fit in 10,000
+-- permits. more is true if some leases that have ended are still counted; another run must remove them.
 local function permits_held(semaphore)
   local held, more = leases_live(semaphore.leases, semaphore.holders, semaphore.weights)
   local below = '+inf'
@@ -21,7 +20,8 @@ local function permits_held(semaphore)
   end
 end
 
--- permits_end is when so many more permits have come free by time, at the latest that at most 1,000 leases tell.
+-- permits_end returns when (us) the wanted number of permits will have become free as leases end. It reads at most 1,000 leases; if
+-- those do not free enough, it returns the end of the last of them.
 local function permits_end(semaphore, wanted)
   local list = redis.call('ZRANGE', semaphore.leases, 0, math.min(wanted, 1000) - 1, 'WITHSCORES')
   local heavy, ends = redis.call('ZCARD', semaphore.weights) > 0, 0
@@ -33,7 +33,7 @@ local function permits_end(semaphore, wanted)
   return ends
 end
 
--- permits_of is what a token holds, nil when it holds nothing.
+-- permits_of returns the lease of a token, or nil if the token holds nothing.
 local function permits_of(semaphore, token)
   local ends = tonumber(redis.call('ZSCORE', semaphore.leases, token) or 0)
   local text = redis.call('HGET', semaphore.holders, token)
@@ -51,7 +51,7 @@ local function permits_of(semaphore, token)
   }
 end
 
--- permits_remember has all keys live as long as the last lease, and then as long as fences are remembered.
+-- permits_remember sets the TTL of all keys: until the last lease ends, and MEMORY_MS more.
 local function permits_remember(semaphore)
   local last = redis.call('ZREVRANGE', semaphore.leases, 0, 0, 'WITHSCORES')[2]
   local ms = math.max(0, math.ceil((tonumber(last or 0) - now) / 1000)) + MEMORY_MS
@@ -60,7 +60,7 @@ local function permits_remember(semaphore)
   redis.call('PEXPIRE', semaphore.weights, ms)
 end
 
--- permits_keep has a lease live for so long from now on: less than before only if told to, and never past its max.
+-- permits_keep sets the end of a lease to ttl_ms from now: earlier than before only if shorten is true, and never past its max.
 local function permits_keep(semaphore, token, p, ttl_ms, shorten)
   p.ends = math.max(shorten and 0 or p.ends, now + ttl_ms * 1000)
   if p.max > 0 then p.ends = math.min(p.ends, p.max) end
@@ -72,6 +72,6 @@ local function permits_keep(semaphore, token, p, ttl_ms, shorten)
   permits_remember(semaphore)
 end
 
--- permits_left_ms is the time until a lease ends, rounded down; permits_final says whether no renewal extends it any more.
+-- permits_left_ms returns the time until a lease ends, rounded down; permits_final reports whether no renewal extends it any more.
 local function permits_left_ms(p) return math.floor((p.ends - now) / 1000) end
 local function permits_final(p) return p.max > 0 and p.ends >= p.max end

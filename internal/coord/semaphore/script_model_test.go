@@ -15,8 +15,7 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/luatest"
 )
 
-// modelPermits is a semaphore as the spec words it: a list of grants, and what
-// became of each.
+// modelPermits is a semaphore as the specification describes it: a list of grants, and what became of each.
 type modelPermits struct {
 	grants []*modelPermit
 }
@@ -47,7 +46,7 @@ func (m *modelPermits) of(now int64, token string) *modelPermit {
 	return nil
 }
 
-// gone says that the newest grant of a token was given back.
+// gone reports whether the newest grant of a token was given back.
 func (m *modelPermits) gone(token string) bool {
 	for _, g := range slices.Backward(m.grants) {
 		if g.token == token {
@@ -64,7 +63,7 @@ func (g *modelPermit) hold(until int64) {
 	}
 }
 
-// permitRun is one random life of a semaphore and of its model.
+// permitRun is one random history of a semaphore, run on Redis and on the model.
 type permitRun struct {
 	s        *luatest.Store
 	name     string
@@ -96,7 +95,7 @@ func (p *permitRun) acquire(t *rapid.T, token, session string, permits, ttl, max
 	_, held := p.m.live(p.now)
 	if g == nil && p.limit-held < permits {
 		require.Equal(t, []any{false, p.limit - held}, []any{got.Acquired, got.Free}, "%s", p.story())
-		// Exactly when it says, and not before, enough will have ended.
+		// Enough leases end exactly at the returned time, and not before.
 		_, then := p.m.live(p.now + got.WaitUS)
 		_, before := p.m.live(p.now + got.WaitUS - 1)
 		require.GreaterOrEqual(t, p.limit-then, permits, "%s", p.story())
@@ -122,7 +121,7 @@ func (p *permitRun) acquire(t *rapid.T, token, session string, permits, ttl, max
 	}, got, "%s", p.story())
 }
 
-// state is what renewing and releasing should find.
+// state returns the state that a renewal or a release must find.
 func (p *permitRun) state(token, session string) (semaphore.State, *modelPermit) {
 	switch g := p.m.of(p.now, token); {
 	case g != nil && session != "" && session != g.session:
@@ -142,7 +141,7 @@ func (p *permitRun) renew(t *rapid.T, token, session string, ttl int64) {
 	want := semaphore.RenewOut{State: state}
 	if state == semaphore.Held {
 		if session == "" {
-			g.ends = 0 // the owner's own word
+			g.ends = 0 // the owner's own renewal may shorten it
 		}
 		g.hold(p.now + ttl*1000)
 	}
@@ -165,7 +164,7 @@ func (p *permitRun) release(t *rapid.T, token, session string) {
 	}), "%s", p.story())
 }
 
-// check is case 21: what is held is what live leases hold, after every step.
+// check requires, after every step, that the permits held are those of live leases.
 func (p *permitRun) check(t *rapid.T) {
 	live, held := p.m.live(p.now)
 	got := luatest.Call(t, p.s, semaphore.GetScript, p.now, semaphore.GetIn{Semaphore: p.keys(), Line: lease.LineKeysOf(p.name).Line, Most: 100})

@@ -10,13 +10,13 @@ import (
 //go:embed *.lua
 var files embed.FS
 
-// Keys are what a semaphore has; part_permits.lua says what they hold.
+// Keys are the keys of a semaphore; part_permits.lua describes them.
 type Keys struct {
 	Leases, Holders, Weights string `lua:"key"`
 }
 
-// AcquireScript grants permits of a semaphore, all or none. Repeated with the
-// same token it answers the same grant and restarts its TTL.
+// AcquireScript grants permits of a semaphore, all or none. Repeated with the same token, it returns the same grant
+// and restarts its TTL.
 var AcquireScript = lua.Define[AcquireIn, AcquireOut](files, lua.Source{
 	Name:        "semaphore_acquire",
 	Idempotent:  true,
@@ -27,15 +27,15 @@ var AcquireScript = lua.Define[AcquireIn, AcquireOut](files, lua.Source{
 type AcquireIn struct {
 	Semaphore Keys `lua:"table"`
 	lease.LineKeys
-	Gone           string `lua:"key"` // keeps the fence of what the token gave back
+	Gone           string `lua:"key"` // holds the fence of the lease that the token gave back
 	Token          string // the owner's secret
-	Limit, Permits int64  // Permits, asked for, is at most Limit
+	Limit, Permits int64  // Permits are those asked for, at most Limit
 	TTLMS          int64
-	// Session is the id of the session they are bound to, empty when they are bound to their TTL.
+	// Session is the id of the session that the permits are bound to, empty when they are bound to their TTL.
 	Session string
 	// Client, Instance and Meta are any bytes.
 	Client, Instance, Meta string
-	// MaxHoldMS is after how long no renewal extends them any more; 0 = any does.
+	// MaxHoldMS is the time after which no renewal extends the permits any more; 0 = no bound.
 	MaxHoldMS int64
 	// Waiter and HeartbeatMS are as in lock.AcquireIn.
 	Waiter      string
@@ -44,7 +44,7 @@ type AcquireIn struct {
 	Inboxes string
 }
 
-// AcquireOut is a grant, or what is in the way.
+// AcquireOut is a grant, or the reason for a refusal.
 type AcquireOut struct {
 	Acquired bool
 	Fence    int64 // 0 when it was not acquired
@@ -52,20 +52,20 @@ type AcquireOut struct {
 	// Final: no renewal extends the grant any more.
 	Final bool
 	Free  int64 // permits, after this
-	// WaitUS is until enough TTLs have ended; 0 = it is not known.
+	// WaitUS is the time until enough leases have ended by their TTL; 0 = it is not known.
 	WaitUS int64
-	// First: nobody alive is before the caller in the line.
+	// First: no waiter of a live sidecar is ahead of the caller in the waiting line.
 	First bool
-	// More: leases that have ended are counted still, and the caller should ask again at once.
+	// More: leases that have ended are still counted; the caller should ask again at once.
 	More bool
 }
 
 // State is the state in which renew and release found a lease.
 type State int64
 
-// What renew and release find, as the scripts return it.
+// The states that the scripts return.
 const (
-	// Expired: the token holds nothing, and did not give it back lately.
+	// Expired: the token holds nothing, and there is no mark that it gave permits back, which is kept for 150 s.
 	Expired State = 0
 	// Held: it held permits, and what was asked is done.
 	Held State = 1
@@ -75,8 +75,8 @@ const (
 	Released State = 3
 )
 
-// RenewScript extends the permits of a token. With Move they are then Session's,
-// whoever held them.
+// RenewScript extends the permits of a token. With Move, it binds them to Session, whichever session they were bound
+// to.
 var RenewScript = lua.Define[RenewIn, RenewOut](files, lua.Source{Name: "semaphore_renew", Idempotent: true})
 
 // RenewIn extends what one token holds. A Session other than the stored
@@ -91,7 +91,7 @@ type RenewIn struct {
 	Session   string
 	Fence     int64
 	Move      bool
-	// Client and Instance are those of who they move to.
+	// Client and Instance are those of the caller that the permits move to.
 	Client, Instance string
 }
 
@@ -104,9 +104,8 @@ type RenewOut struct {
 	Final bool
 }
 
-// ReleaseScript gives the permits of a token back, takes a waiter out of the
-// line, and wakes the next one: so it is also how a waiting call is cancelled,
-// whether or not it was granted anything meanwhile.
+// ReleaseScript gives back the permits of a token, removes a waiter from the waiting line, and wakes the next one. So
+// it also cancels a waiting call, whether or not the call was granted permits meanwhile.
 var ReleaseScript = lua.Define[ReleaseIn, State](files, lua.Source{
 	Name:       "semaphore_release",
 	Returns:    []string{"state"},
@@ -121,7 +120,7 @@ type ReleaseIn struct {
 	Gone    string `lua:"key"` // see AcquireIn
 	Token   string // empty releases nothing
 	Session string
-	Waiter  string // that leaves the line, empty = none
+	Waiter  string // removed from the waiting line, empty = none
 	Inboxes string
 }
 
@@ -132,14 +131,14 @@ var GetScript = lua.Define[GetIn, GetOut](files, lua.Source{Name: "semaphore_get
 type GetIn struct {
 	Semaphore Keys   `lua:"table"`
 	Line      string `lua:"key"`
-	Most      int64  // holders to be told
+	Most      int64  // the most holders that are returned
 }
 
 // GetOut is the semaphore's state.
 type GetOut struct {
 	Held    int64 // permits
-	Waiting int64 // places in the line, those of dead sidecars too until they come first
-	// More: leases that have ended are counted still, and the caller should ask again at once.
+	Waiting int64 // waiters in the line; those of dead sidecars count until they come first
+	// More: leases that have ended are still counted; the caller should ask again at once.
 	More    bool
 	Holders []Holder // by when they end
 }

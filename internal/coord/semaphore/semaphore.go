@@ -121,8 +121,7 @@ func (a *semaphoreAcquisition) Ask(at lease.Place, run *lua.Asked) {
 	lua.Ask(a.semaphores.runner, AcquireScript, a.in, a.once, lua.Patient, run)
 }
 
-// Read says that the script has to be run again where many leases have ended: each run
-// removes as many as it may.
+// Read reports that the script must run again if more leases have ended than one run removes.
 func (a *semaphoreAcquisition) Read(ctx context.Context, run *lua.Asked) (lease.Attempt[AcquireOut], bool, error) {
 	out, err := lua.Answer(ctx, a.semaphores.runner, AcquireScript, run)
 	v := out.Value
@@ -165,10 +164,10 @@ func untilEnough(out AcquireOut) time.Duration {
 	return coord.Millis((out.WaitUS + 999) / 1000)
 }
 
-// Replayed answers a request id whose grant was given before. The stored reply is
-// only a memory, so that the grant itself is asked, by token and fence. A live one
-// is bound to this session and its TTL restarts, in that one step, so that the
-// give-back of the old session finds it moved. What is free is as of now too.
+// Replayed answers a repeated request id whose first call was granted permits. The stored reply may be out of date,
+// so it looks up the grant itself, by token and fence. A grant that is still held is bound to this session and its
+// TTL restarts, both in one step, so that the give-back of the old session finds it moved. The number of free permits
+// is the current one.
 func (a *semaphoreAcquisition) Replayed(ctx context.Context, was AcquireOut) (api.SemaphoreAcquireResult, error) {
 	s, x := a.semaphores, a.Lease
 	op := "semaphore " + x.Name + ": replay"

@@ -1,4 +1,4 @@
--- Grants permits of a semaphore, all or none, or says how many are free and may give the caller a place in the line.
+-- Grants permits of a semaphore, all or none. A refusal returns how many are free, and may enter the caller into the waiting line.
 -- USES clock line leases permits
 -- KEYS leases; holders; weights; line; heartbeats; gone
 -- ARGV token; limit; permits; ttl_ms; session; client; instance; meta; max_hold_ms; waiter; heartbeat_ms; inboxes
@@ -21,7 +21,7 @@ if not mine and (not first or free < permits) then
   if waiter ~= '' and heartbeat_ms > 0 then
     line_enter(line_key, heartbeats_key, waiter, heartbeat_ms)
   elseif waiter ~= '' and redis.call('ZREM', line_key, waiter) == 1 and free > 0 then
-    -- It was in the way of those who ask for less.
+    -- The caller that leaves may have held up callers behind it that ask for fewer permits.
     line_wake(line_key, heartbeats_key, inboxes)
   end
   return {free = free, wait_us = wait_us, first = first}
@@ -32,7 +32,7 @@ if not mine then
     fence = math.max(tonumber(redis.call('HGET', semaphore.holders, '') or 0) + 1, now),
   }
   redis.call('HSET', semaphore.holders, '', mine.fence)
-  -- The token owns again: that it gave back before is no longer news.
+  -- The token holds permits again: the mark that it gave some back no longer applies.
   redis.call('DEL', gone_key)
   free = free - permits
 end

@@ -1,4 +1,4 @@
--- Tells how many permits of a semaphore are held, and by whom.
+-- Returns how many permits of a semaphore are held, how many calls wait, and the holders.
 -- USES clock leases permits
 -- KEYS leases; holders; weights; line
 -- ARGV most

@@ -1,4 +1,4 @@
--- Gives the permits of a token back and nobody else's, gives up a place in the line, and tells whose turn it is.
+-- Gives back the permits of one token, removes a waiter from the waiting line, or both, and wakes the next waiter.
 -- USES clock line leases permits
 -- KEYS leases; holders; weights; line; heartbeats; gone
 -- ARGV token; session; waiter; inboxes
@@ -15,14 +15,14 @@ end
 -- A key of another type fails before anything is written.
 redis.call('ZCARD', semaphore.weights)
 redis.call('ZCARD', heartbeats_key)
--- It may have been the first in the line, with something free for the next.
+-- The waiter may have been the first in the line while permits are free for the next one.
 local left = waiter ~= '' and redis.call('ZREM', line_key, waiter) == 1
 if state == 1 then
   redis.call('ZREM', semaphore.leases, token)
   redis.call('HDEL', semaphore.holders, token)
   redis.call('ZREM', semaphore.weights, token)
   permits_remember(semaphore)
-  -- A late repetition of the acquisition, or of this, learns what became of it.
+  -- If the acquisition or this release is repeated later, this mark shows that the permits were given back.
   redis.call('SET', gone_key, string.format('%.0f', mine.fence), 'PX', MEMORY_MS)
 end
 if state == 1 or left then line_wake(line_key, heartbeats_key, inboxes) end

@@ -1,4 +1,4 @@
--- Renews the permits of a token, or has another session hold them; never revives what has ended.
+-- Renews the lease of a token, or binds it to another session; never revives one that has ended.
 -- USES clock leases permits
 -- KEYS leases; holders; weights; gone
 -- ARGV token; ttl_ms; session; fence; move; client; instance
@@ -18,6 +18,6 @@ if move then
 elseif session ~= '' and mine.session ~= session then
   state = 2
 end
--- Only the holder's own call, which names no session, may shorten.
+-- Only the holder's own call, which names no session, may shorten the lease.
 if state == 1 then permits_keep(semaphore, token, mine, ttl_ms, session == '' and ttl_ms > 0 and not move) end
 return {state = state, fence = mine.fence, ttl_ms = permits_left_ms(mine), final = permits_final(mine)}
