@@ -1,4 +1,5 @@
--- Frees a lock, whichever token holds it, notifies all sidecars and wakes the next waiter. The stored reply keeps a repeated call from freeing the next owner's lock.
+-- Frees a lock, whichever token holds it, notifies all sidecars and wakes the next waiter. The stored reply keeps a repeated call
+-- from freeing the next owner's lock.
 -- USES clock lock line
 -- KEYS lock; line; heartbeats
 -- ARGV inboxes; channel
