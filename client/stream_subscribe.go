@@ -121,7 +121,8 @@ func (c *Client) StreamSubscribe(
 		}
 	}
 	if running := s.drain(err); running > 0 {
-		err = errors.Join(err, fmt.Errorf("%s: %d functions have not ended, or the sidecar did not receive the outcome of their messages", api.StreamSubscribe.Name, running))
+		err = errors.Join(err, fmt.Errorf("%s: %d functions have not ended, or the sidecar did not receive the outcome of their messages",
+			api.StreamSubscribe.Name, running))
 	}
 	if sub != nil {
 		sub.cn.unregister(sub.id)

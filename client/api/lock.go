@@ -21,11 +21,13 @@ var (
 	})
 	LockList = define[LockListParams, LockListResult](Spec{
 		Name: "lock.list", Idempotent: true, Since: "0.1.0",
-		Summary: "Lists the locks that are held, one page at a time, in no particular order. A lock that is taken or freed during the listing may be missing or still listed.",
+		Summary: "Lists the locks that are held, one page at a time, in no particular order. A lock that is taken or freed during the " +
+			"listing may be missing or still listed.",
 	})
 	LockExplain = define[LockGetParams, LockExplainResult](Spec{
 		Name: "lock.explain", Idempotent: true, Since: "0.1.0",
-		Summary: "Explains why a lock would be refused now and until when: who holds it, what keeps it held, and whose calls are in its waiting line. It takes nothing.",
+		Summary: "Explains why a lock would be refused now and until when: who holds it, what keeps it held, and whose calls are in its " +
+			"waiting line. It takes nothing.",
 	})
 	LockForceRelease = define[LockForceReleaseParams, LockForceReleaseResult](Spec{
 		Name: "lock.force_release", Admin: true, Since: "0.1.0",

@@ -16,7 +16,8 @@ var (
 	})
 	PoolPools = define[PoolPoolsParams, PoolPoolsResult](Spec{
 		Name: "pool.pools", Idempotent: true, Since: "0.1.0",
-		Summary: "Lists the pools that have members, with counts of these, one page at a time, in no particular order. An entry that is added or removed during the listing may be missing or still listed.",
+		Summary: "Lists the pools that have members, with counts of these, one page at a time, in no particular order. An entry that is " +
+			"added or removed during the listing may be missing or still listed.",
 	})
 	PoolExplain = define[PoolExplainParams, PoolExplainResult](Spec{
 		Name: "pool.explain", Idempotent: true, Since: "0.1.0",
@@ -68,7 +69,8 @@ var (
 	})
 	PermitRenew = define[PermitRenewParams, PoolRenewResult](Spec{
 		Name: "permit.renew", Idempotent: true, Since: "0.1.0",
-		Summary: "Renews a permit: from now on it lasts the given time, which may be shorter or longer than what was left. The sidecar renews leases that are bound to the session itself, with the new time from then on.",
+		Summary: "Renews a permit: from now on it lasts the given time, which may be shorter or longer than what was left. The sidecar " +
+			"renews leases that are bound to the session itself, with the new time from then on.",
 	})
 	PermitLost = defineEvent[LostParams](Spec{
 		Name: "permit.lost", Since: "0.1.0",

@@ -38,7 +38,8 @@ var (
 	})
 	QueueList = define[QueueListParams, QueueListResult](Spec{
 		Name: "queue.list", Idempotent: true, Since: "0.1.0",
-		Summary: "Lists the queues with entries or waiting calls, one page at a time, in no particular order. An entry that is added or removed during the listing may be missing or still listed.",
+		Summary: "Lists the queues with entries or waiting calls, one page at a time, in no particular order. An entry that is added or " +
+			"removed during the listing may be missing or still listed.",
 	})
 	QueueLost = defineEvent[LostParams](Spec{
 		Name: "queue.lost", Since: "0.1.0",

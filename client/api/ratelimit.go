@@ -20,7 +20,8 @@ var (
 	})
 	RatelimitRefund = define[RatelimitGrantParams, RatelimitRefundResult](Spec{
 		Name: "ratelimit.refund", Idempotent: true, Notify: true, Since: "0.1.0",
-		Summary: "Gives back, once, what a grant took and the caller did not use: at most what still counts against the limit. The sidecar does not check that it was not used.",
+		Summary: "Gives back, once, what a grant took and the caller did not use: at most what still counts against the limit. The " +
+			"sidecar does not check that it was not used.",
 	})
 	RatelimitDone = define[RatelimitGrantParams, RatelimitDoneResult](Spec{
 		Name: "ratelimit.done", Idempotent: true, Notify: true, Since: "0.1.0",

@@ -16,7 +16,8 @@ var (
 	})
 	RatelimitExplain = define[RatelimitExplainParams, RatelimitExplainResult](Spec{
 		Name: "ratelimit.explain", Idempotent: true, Since: "0.1.0",
-		Summary: "Explains what a limit would decide for a key now, and everything that decides it: the rule and override in force, each band, the pause, the delay, and who holds permits. It takes nothing.",
+		Summary: "Explains what a limit would decide for a key now, and everything that decides it: the rule and override in force, " +
+			"each band, the pause, the delay, and who holds permits. It takes nothing.",
 	})
 	RatelimitStats = define[Nothing, RatelimitStatsResult](Spec{
 		Name: "ratelimit.stats", Idempotent: true, Since: "0.1.0",
