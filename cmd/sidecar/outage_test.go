@@ -146,8 +146,7 @@ func rulesForLoad(t *testing.T) (file string, names []string) {
 	return file, names
 }
 
-// Show 2 of issue 3: a process of its own under load while Redis is away and
-// when it is back, as an empty server that has no scripts.
+// A sidecar in its own process is under load while Redis is down, and when Redis is back as an empty server without scripts.
 func TestRedisGoesAwayUnderLoadAndComesBack(t *testing.T) {
 	t.Parallel()
 	redis := redistest.Start(t)

@@ -104,8 +104,7 @@ func (s *sidecar) shows(t *testing.T, path, text string) {
 	}, limit, 5*time.Millisecond, "%s lacks %q", path, text)
 }
 
-// Case 34 and the shell of case 4: however the file changes, an invalid one
-// keeps the old rules in force and says so, and a valid one is applied.
+// However the file changes: with an invalid file the old rules stay in force and the log has the reason; a valid file is applied.
 func TestAChangedConfigurationIsAppliedAndAnInvalidOneIsNot(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(t *testing.T) (file string, next func(text string)){

@@ -154,7 +154,6 @@ func TestASecondSignalEndsAtOnce(t *testing.T) {
 	require.Contains(t, log.String(), "ended by a second signal")
 }
 
-// Case 31, as far as there are no fail modes yet.
 func TestRedisDownAtBootIsNotReadyAndThenReadyWithoutARestart(t *testing.T) {
 	t.Parallel()
 	redis := redistest.Start(t)
@@ -210,7 +209,6 @@ func page(t *testing.T, s *sidecar, path string) string {
 	return body
 }
 
-// Case 32, each third of it.
 func TestASocketFileLeftByKill9IsTakenOver(t *testing.T) {
 	t.Parallel()
 	socket := socketIn(t)

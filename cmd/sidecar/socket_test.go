@@ -136,7 +136,6 @@ func (s stranger) cli(args ...string) answer {
 	return answer{cmd.ProcessState.ExitCode(), out.String(), errs.String()}
 }
 
-// Case 33.
 func TestAClientWithoutTheGroupIsToldExactlyWhy(t *testing.T) {
 	t.Parallel()
 	s := serve(t, socketIn(t), []string{noGrace}, "--redis", "embedded")
