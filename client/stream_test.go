@@ -329,7 +329,7 @@ func TestASubscriptionEndsWhenItsFunctionsHave(t *testing.T) {
 		fr := <-f.frames
 		told[fmt.Sprint(fr.params["id"])] = fr.method
 		if fr.method == "stream.nack" {
-			require.EqualValues(t, 0, fr.params["delay_ms"], "it was not begun")
+			require.EqualValues(t, 0, fr.params["delay_ms"], "a message that no function was started for")
 		}
 	}
 	require.Equal(t, map[string]string{"1-0": "stream.ack", "3-0": "stream.nack", "4-0": "stream.nack"}, told)

@@ -181,7 +181,7 @@ type ExplainDelay struct {
 	NextMS    int64  `codec:"next_after_ms" doc:"milliseconds until the next admission, rounded up"`
 }
 
-// ExplainPenalty is what is kept about the remote server's refusals.
+// ExplainPenalty describes the penalty of a key: how often the remote server refused calls in a row.
 type ExplainPenalty struct {
 	Level      int64 `codec:"level" doc:"how many pauses there were in a row; the next one is twice as long as the last"`
 	ForgivenMS int64 `codec:"forgiven_after_ms" doc:"milliseconds until this is forgotten if no further refusal comes, rounded up"`

@@ -30,8 +30,8 @@ func queued(name string) bool {
 	return slices.Contains(slices.Concat(queuedLocks, queuedSemaphores), name)
 }
 
-// The limits: bounded has those whose bound is checked, by key. counter refills next to nothing within a run, so that
-// its usage is what was taken.
+// The limits: bounded has those whose bound is checked, by key. counter refills so slowly that its usage at the end of a run
+// is the sum of all costs that were taken.
 var (
 	bounded = map[string][]api.Band{
 		"one band":  {{Limit: 30, PeriodMS: 1000, Burst: 15}},

@@ -16,7 +16,7 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/redis"
 )
 
-// Trouble is what is wrong with Redis or the way to it. Its words and its name may be sent to callers.
+// Trouble describes a fault of Redis or of the connection to it. Its words and its name may be sent to callers.
 type Trouble = redis.Trouble
 
 // ErrDraining is the cause of a call that is refused while the sidecar drains.
@@ -32,8 +32,8 @@ type Error struct {
 	// Err is the cause. Its text is sent to the caller only for the codes that
 	// are the caller's mistake; for the others it is logged.
 	Err error
-	// Trouble is what is wrong with Redis or the way to it; nil if the error has
-	// another cause.
+	// Trouble is the fault of Redis or of the connection to it that caused the error; nil if
+	// the error has another cause.
 	Trouble *Trouble
 	// MaybeExecuted: the call may have been carried out although it failed.
 	MaybeExecuted bool
@@ -150,7 +150,7 @@ func (e *Error) wire() *api.Error {
 type Problem struct {
 	// Path is the field, such as rules.items[2].limits[0].period_ms.
 	Path string
-	// Message is what is wrong and, at its end, the remedy.
+	// Message describes the mistake and ends with the remedy.
 	Message string
 }
 

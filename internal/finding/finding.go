@@ -6,11 +6,11 @@
 // It checks nothing itself.
 package finding
 
-// Problem is something that is wrong.
+// Problem is one result of a check that is not ok.
 type Problem struct {
 	// ID is the check of sidecar doctor that finds it, and the heading of its section in docs/doctor.md.
 	ID string
-	// Cause is what is wrong, Fix what to do about it. Neither contains a password.
+	// Cause describes the fault, and Fix the remedy. Neither contains a password.
 	Cause, Fix string
 	// Warns is set if the sidecar works nevertheless.
 	Warns bool

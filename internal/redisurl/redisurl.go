@@ -2,7 +2,7 @@
 //
 // Its invariant: an error never quotes text that may be part of a password, since a
 // password with an unescaped character may end up in any part of the address. The
-// error is what is wrong and then the remedy, and callers put the name of the
+// error describes the mistake and then the remedy, and callers put the name of the
 // setting before it. The package does not resolve names and reads no other setting.
 package redisurl
 

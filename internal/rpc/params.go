@@ -22,7 +22,7 @@ type metadata struct {
 	traceparent, tracestate string
 }
 
-// A mistake is what is wrong with one parameter. Its path is built from the
+// A mistake describes why one parameter is invalid. Its path is built from the
 // inside out, when a mistake is found, so that other calls do not pay for it.
 type mistake struct {
 	code api.Code

@@ -13,8 +13,8 @@ import (
 // written by the goroutine that made it, and under load one write carries many. conn.mu
 // guards it.
 type writer struct {
-	// out is what waits to be written; wire is what is being written while writing is set,
-	// of which rest bytes are left.
+	// out has the bytes that wait to be written. wire has the bytes of the write that is under
+	// way while writing is set; rest of them are left.
 	out, wire []byte
 	rest      int
 	writing   bool

@@ -17,7 +17,7 @@ const DEFAULT_VISIBILITY_MS = 60_000;
 const DEFAULT_DELIVERIES = 5;
 const MAX_REASON_BYTES = 1000;
 /** The nack of a message that the consumer did not begin. */
-const UNUSED = { delay_ms: 0, reason: "it was not processed: the consumer has left" };
+const UNUSED = { delay_ms: 0, reason: "the consumer ended before it processed the message" };
 
 /** The params of a nack. */
 export type Nack = Pick<StreamNackParams, "delay_ms" | "dead" | "reason">;

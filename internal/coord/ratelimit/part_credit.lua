@@ -1,8 +1,8 @@
 -- How much of a charge is taken back, so that no more is let through than if it had never been made. A slot that is given back
 -- is credited only if it is the last one that was promised: a call that is admitted in place of an earlier one would come
--- together with the later ones. A refunded grant counts as having drained ever since its instant, as if nothing else counted;
--- what is left of it is free only after all promised slots, since they were promised on the basis that nothing is free before.
--- So only the part that would be left at that time is credited.
+-- together with the later ones. A refunded grant counts as having drained ever since its instant, as if nothing else counted. The
+-- promised slots were computed with this grant in the bucket. So the refund must free nothing before the last of them: it credits
+-- only the part of the grant that would not have drained by then.
 
 -- credit_latest returns whether a slot is the last one that was promised, in a state whose usage beyond the capacity drains
 -- until due.

@@ -28,6 +28,8 @@ WRITE_TIMEOUT = 10.0
 MAX_FRAME_BYTES = 64 << 20
 # The most bytes of notifications that are kept for subscriptions whose answer was not read yet.
 MAX_EARLY_BYTES = 8 << 20
+# The reason of the nack of a message that the program did not take.
+NOT_PROCESSED = "the consumer ended before it processed the message"
 
 _pack = msgpack.Packer(unicode_errors="surrogateescape").pack
 
@@ -81,7 +83,7 @@ class _Refusal:
     def receive(self, method: str, params: dict[str, Any]) -> None:
         if method == "stream.message":
             message = {key: params[key] for key in ("stream", "group", "id")}
-            self._conn._tell(self._give_back, {**message, "delay_ms": 0, "reason": "it was not begun"})
+            self._conn._send_unawaited(self._give_back, {**message, "delay_ms": 0, "reason": NOT_PROCESSED})
 
     def ended(self) -> None:
         pass
@@ -292,9 +294,9 @@ class Connection(asyncio.Protocol):
         if call.opens is not None:
             sub = result["subscription"]
             self._subs[sub] = _Refusal(self, call.opens.give_back)
-            self._tell(call.opens.unsubscribe, {"subscription": sub}).add_done_callback(lambda _: self.detach(sub))
+            self._send_unawaited(call.opens.unsubscribe, {"subscription": sub}).add_done_callback(lambda _: self.detach(sub))
 
-    def _tell(self, method: str, params: dict[str, Any]) -> asyncio.Future[Any]:
+    def _send_unawaited(self, method: str, params: dict[str, Any]) -> asyncio.Future[Any]:
         """Sends a call whose result nobody waits for."""
         call = Call(method, params, self.loop.time() + 5, False)
         call.future = self.loop.create_future()

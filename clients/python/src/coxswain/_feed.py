@@ -15,7 +15,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any, Generic, Self, TypeVar
 from urllib.parse import unquote
 
-from ._conn import Connection, Opening
+from ._conn import NOT_PROCESSED, Connection, Opening
 from ._core import FIRST_PAUSE, LONGEST_PAUSE, Core
 from ._errors import Broken, ClosedError, CoxswainError, DeadlineExceeded, LostError
 
@@ -483,7 +483,7 @@ class _Stream(Subscription[D]):
         for message in queue:
             if message.attempt < last:
                 try:
-                    await message._nack("it was not begun", 0, False)
+                    await message._nack(NOT_PROCESSED, 0, False)
                 except (CoxswainError, Broken) as e:
                     log.debug("message %s was not given back: %s", message.id, e)
 
