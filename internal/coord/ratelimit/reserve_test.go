@@ -440,7 +440,7 @@ func TestARepeatedRequestWaitsForTheSameSlot(t *testing.T) {
 	after := f.start(0, "id", 1, time.Minute)
 	require.True(t, after.let(t, 0).Replayed, "the slot has passed, and was its own")
 
-	// Who leaves gives back the stored reply as well: the repetition is a new call.
+	// A caller that leaves also removes the stored reply, so that a repetition is a new call.
 	gone := f.start(0, "gone", 1, time.Minute)
 	gone.leave(t)
 	f.clock.Advance(time.Second)
