@@ -223,6 +223,22 @@ func TestLineOfAFieldOrOfWhatEnclosesIt(t *testing.T) {
 	require.Zero(t, c.Line(""))
 }
 
+func TestAPrintedConfigurationQuotesTextThatYAMLWouldReadOtherwise(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{
+		"?", "? x", "-", "- x", "~", "null", "0660", "1e3", "yes", "a: b", "a #b",
+		" a", "a ", "<<", "=", "...", "---", "&a", "*a", "!a", "%a", "`a", "|", ">",
+	} {
+		c, err := config.Load(config.Sources{Flags: []config.Flag{{Name: "--socket", Path: "socket.path", Value: text}}})
+		require.NoError(t, err)
+		var out bytes.Buffer
+		require.NoError(t, c.Print(&out))
+		again, err := config.Printed(out.String())
+		require.NoError(t, err, out.String())
+		require.Equal(t, text, again.Socket.Path, out.String())
+	}
+}
+
 func TestAPrintedConfigurationLoadsAgain(t *testing.T) {
 	t.Parallel()
 	c, err := config.Load(config.Sources{

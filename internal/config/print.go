@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"reflect"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -36,7 +37,7 @@ func (c *Config) Print(w io.Writer) error {
 		comments["$."+s.path] = []*yaml.Comment{yaml.LineComment(note)}
 	}
 	b, err := yaml.MarshalWithOptions(masked, yaml.WithComment(comments), yaml.IndentSequence(true),
-		yaml.CustomMarshaler(quoteHidden))
+		yaml.CustomMarshaler(quoteUnclear))
 	if err != nil {
 		return fmt.Errorf("config: print: %w", err)
 	}
@@ -72,11 +73,15 @@ func (c *Config) Unlike(printed *Config) []string {
 	return m.Changed(printed)
 }
 
-// quoteHidden writes text with characters that are not printable in Go's quotes, whose
-// escapes YAML reads too: a terminal would carry out control sequences in it.
-func quoteHidden(text string) ([]byte, error) {
-	if strings.ContainsFunc(text, func(r rune) bool { return !strconv.IsPrint(r) }) {
+// quoteUnclear writes text in Go's quotes, whose escapes YAML reads too, where it has characters that are not printable,
+// since a terminal would carry out control sequences in it, and where it begins with a sign, since the encoder leaves some
+// of these texts plain although they mean something else in YAML: ?, ---, and others.
+func quoteUnclear(text string) ([]byte, error) {
+	if strings.ContainsFunc(text, func(r rune) bool { return !strconv.IsPrint(r) }) || !plainStart.MatchString(text) {
 		return []byte(strconv.Quote(text)), nil
 	}
 	return yaml.Marshal(text)
 }
+
+// plainStart matches text whose first character is no sign of YAML's: a word, a number, an absolute path, :8086.
+var plainStart = regexp.MustCompile(`^[\pL\pN/:]`)
