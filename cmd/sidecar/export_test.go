@@ -24,10 +24,12 @@ var (
 	PrintJSON  = printJSON
 	ShowDemo   = showDemo
 
-	LimitMemory       = limitMemory
-	CollectAfterStart = collectAfterStart
-	SetProcs          = setProcs
-	WholeProcessors   = wholeProcessors
+	LimitMemory     = limitMemory
+	PaceGarbage     = paceGarbage
+	PercentFor      = percentFor
+	LiveHeap        = liveHeap
+	SetProcs        = setProcs
+	WholeProcessors = wholeProcessors
 )
 
 const (

@@ -40,7 +40,7 @@ func main() {
 		keepTo: func(log *slog.Logger, procs string) (stop func()) {
 			stopProcs := setProcs(log, procs, wholeProcessors(cgroup.Root))
 			limitMemory(log, memlimit.FromCgroup)
-			stopCollecting := collectAfterStart()
+			stopCollecting := paceGarbage()
 			return func() {
 				stopCollecting()
 				stopProcs()

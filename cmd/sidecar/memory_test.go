@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"math"
 	"os"
+	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
 	"strings"
@@ -127,7 +128,7 @@ func TestWhatClientsMayTakeTogetherFollowsFromTheMemoryLimit(t *testing.T) {
 }
 
 // Not parallel: the setting is of the process, and the test puts it back.
-func TestGarbageIsCollectedAsBeforeOnceTheStartIsOver(t *testing.T) {
+func TestGarbageIsCollectedAtALeastHeap(t *testing.T) {
 	before := debug.SetGCPercent(100)
 	t.Cleanup(func() { debug.SetGCPercent(before) })
 	percent := func() int {
@@ -135,15 +136,39 @@ func TestGarbageIsCollectedAsBeforeOnceTheStartIsOver(t *testing.T) {
 		metrics.Read(sample)
 		return int(sample[0].Value.Uint64())
 	}
-	stop := main.CollectAfterStart()
-	defer stop()
-	require.Equal(t, 800, percent())
-	require.Eventually(t, func() bool { return percent() == 100 }, time.Minute, 10*time.Millisecond)
+	follows := func(live []byte, why string) {
+		t.Helper()
+		require.Eventually(t, func() bool {
+			runtime.GC()
+			return percent() == main.PercentFor(main.LiveHeap())
+		}, time.Minute, 10*time.Millisecond, why)
+		runtime.KeepAlive(live)
+	}
+	stop := main.PaceGarbage()
+	require.Equal(t, 800, percent(), "during the start")
+	follows(nil, "after the start")
+	require.Greater(t, percent(), 100)
+	live := make([]byte, 64<<20)
+	follows(live, "with more live than the least heap")
+	require.Equal(t, 100, percent())
+	follows(nil, "once that is garbage")
+	require.Greater(t, percent(), 100)
+	stop()
+	require.Equal(t, 100, percent(), "it stops with the sidecar")
+	runtime.GC()
+	require.Equal(t, 100, percent())
 
-	main.CollectAfterStart()()
-	require.Equal(t, 100, percent(), "a sidecar that ends in its first second leaves nothing behind")
+	main.PaceGarbage()()
+	require.Equal(t, 100, percent(), "of a sidecar that ends in its first second")
 
 	t.Setenv("GOGC", "50")
-	defer main.CollectAfterStart()()
-	require.Equal(t, 100, percent(), "the environment stands over it: the runtime has read it")
+	defer main.PaceGarbage()()
+	require.Equal(t, 100, percent(), "the environment takes precedence: the runtime has read it")
+}
+
+func TestTheHeapIsCollectedAt32MiBOrAtTwiceWhatIsLive(t *testing.T) {
+	t.Parallel()
+	for live, want := range map[uint64]int{0: 800, 1 << 20: 800, 4 << 20: 700, 8 << 20: 300, 16 << 20: 100, 17 << 20: 100, 1 << 30: 100} {
+		require.Equal(t, want, main.PercentFor(live), live)
+	}
 }
