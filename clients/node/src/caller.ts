@@ -316,7 +316,7 @@ export class Caller {
   async #hello(connection: Connection): Promise<void> {
     const first = (method: string, params: Params): Promise<Params> =>
       connection.roundTrip({
-        method, params, ownDeadline: false, waits: false, deadline: now() + HELLO_TIMEOUT_MS, signal: undefined, lease: undefined, opens: undefined,
+        method, params, ownDeadline: false, waits: false, deadline: now() + HELLO_TIMEOUT_MS, signal: this.#end.signal, lease: undefined, opens: undefined,
       }) as Promise<Params>;
     const server = (await first("session.hello", this.#introduction)) as Params & HelloResult;
     if (server.protocol !== 1) {
