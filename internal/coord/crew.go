@@ -89,13 +89,13 @@ func (t *Parked) End() {
 	}
 }
 
-// HearEnd calls f on a goroutine of its own when ctx is cancelled, or at once if it has
+// OnEnd calls f on a goroutine of its own when ctx is cancelled, or at once if it has
 // ended, unless stop was called before. A Parked context does not call f at its deadline;
-// use HearDeadline for that.
-func HearEnd(ctx context.Context, f func()) (stop func()) {
+// use OnDeadline for that.
+func OnEnd(ctx context.Context, f func()) (stop func()) {
 	t, _ := ctx.Value(parkedKey{}).(*Parked)
 	if t == nil {
-		return HearDeadline(ctx, f)
+		return OnDeadline(ctx, f)
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -118,8 +118,8 @@ func HearEnd(ctx context.Context, f func()) (stop func()) {
 	}
 }
 
-// HearDeadline is HearEnd that also calls f at the deadline, for any ctx.
-func HearDeadline(ctx context.Context, f func()) (stop func()) {
+// OnDeadline is OnEnd that also calls f at the deadline, for any ctx.
+func OnDeadline(ctx context.Context, f func()) (stop func()) {
 	after := context.AfterFunc(ctx, f)
 	return func() { after() }
 }

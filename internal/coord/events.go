@@ -165,7 +165,7 @@ func (e *Events) sample(v *Event, now time.Time) bool {
 }
 
 // Subscribe calls tell for each event of these kinds, of all kinds if kinds is empty,
-// until cancel is called. Tell must not block, publish or cancel.
+// until cancel is called. tell must not block, publish or cancel.
 func (e *Events) Subscribe(kinds []EventKind, tell func(Event)) (cancel func()) {
 	s := e.Subscriber(tell)
 	s.Follow(kinds)
@@ -183,7 +183,7 @@ type Subscriber struct {
 	closed  bool
 }
 
-// Subscriber makes a Subscriber. Tell is called as for Subscribe.
+// Subscriber makes a Subscriber. tell is called as for Subscribe.
 func (e *Events) Subscriber(tell func(Event)) *Subscriber {
 	return &Subscriber{events: e, tell: tell}
 }
@@ -195,7 +195,7 @@ func (s *Subscriber) Follow(kinds []EventKind) { s.set(setOf(kinds), false) }
 // Leave makes the subscriber follow nothing, until Follow is called again.
 func (s *Subscriber) Leave() { s.set(0, false) }
 
-// Close makes the subscriber follow nothing for good. Tell is not called after Close has returned.
+// Close makes the subscriber follow nothing for good. tell is not called after Close has returned.
 func (s *Subscriber) Close() { s.set(0, true) }
 
 // Following reports whether the subscriber follows any kind. A nil one follows none.

@@ -30,8 +30,8 @@ type Acquisition[O, R any] struct {
 	Wait time.Duration
 	// Replicas is how many replicas must have received a grant.
 	Replicas int
-	// Unheard selects the grants that are given back because the call has ended when they arrive.
-	Unheard Unheard
+	// LateGrants selects the grants that are given back because the call has ended when they arrive.
+	LateGrants LateGrants
 	// Terms are those of the call's noun.
 	Terms Terms[O, R]
 	// ambiguous is the error of an attempt whose reply was lost, so that it may have acquired
@@ -60,19 +60,19 @@ type Terms[O, R any] interface {
 	Decided(ctx context.Context, r R, err error)
 }
 
-// Untold implements Decided for nouns that do not count how calls ended.
-type Untold[R any] struct{}
+// Uncounted implements Decided for nouns that do not count how calls ended.
+type Uncounted[R any] struct{}
 
 // Decided implements Terms.
-func (Untold[R]) Decided(context.Context, R, error) {}
+func (Uncounted[R]) Decided(context.Context, R, error) {}
 
-// Unheard selects the grants that are given back because their call ended before they arrived.
-type Unheard uint8
+// LateGrants selects the grants that are given back because their call ended before they arrived.
+type LateGrants uint8
 
-// The values of Unheard.
+// The values of LateGrants.
 const (
-	// KeepUnheard: no grants, since the caller may have chosen the token and know it.
-	KeepUnheard Unheard = iota
+	// KeepLate: no grants, since the caller may have chosen the token and know it.
+	KeepLate LateGrants = iota
 	// FreeUnbound: grants that are bound to their TTL, since the caller gets the token only with
 	// the answer. A grant that is bound to a session is given back when the session closes.
 	FreeUnbound
@@ -97,7 +97,7 @@ func Acquire[O, R any](ctx context.Context, a *Acquisition[O, R], done func(R, e
 		return
 	}
 	came := time.Now()
-	Stand(ctx, a.Lines, a.Line, a.Wait, a.ask, func(t Attempt[O], waiter string, err error) {
+	WaitInLine(ctx, a.Lines, a.Line, a.Wait, a.ask, func(t Attempt[O], waiter string, err error) {
 		r, err := a.end(ctx, t, waiter, err)
 		if a.Wait > 0 {
 			waited := max(0, t.Sent.Sub(came))
@@ -193,7 +193,7 @@ func (a *Acquisition[O, R]) take(ctx context.Context, t Attempt[O]) (R, coord.Re
 	var none R
 	x := a.Lease
 	a.Terms.Take(x, t.Value)
-	if over := ctx.Err(); over != nil && (a.Unheard == FreeAll || a.Unheard == FreeUnbound && x.Session == nil) {
+	if over := ctx.Err(); over != nil && (a.LateGrants == FreeAll || a.LateGrants == FreeUnbound && x.Session == nil) {
 		return none, a.unheard(over)
 	}
 	if x.Session != nil && !a.Leases.Bind(x, t.Sent) {

@@ -168,7 +168,7 @@ func (m Giving[P, I, F, R, K]) ask(c coord.Caller, p *P, g *giving[K]) (q coord.
 	// Forget comes before the script, so that nothing renews the lease or reports it lost while it is released.
 	g.lease = m.Leases.Forget(g.id)
 	if g.lease != nil && g.lease.Session != c.Session {
-		m.Leases.Tell(g.lease, ReasonExpired) // another session released it
+		m.Leases.ReportLost(g.lease, ReasonExpired) // another session released it
 	}
 	return q, nil
 }

@@ -88,7 +88,7 @@ func (l *Leases) AcquireFake(ctx context.Context, n *Lines, k *FakeKind, attempt
 // fakeTerms are the terms of a noun without a script: each attempt returns the next error, and after the last one
 // that one again.
 type fakeTerms struct {
-	Untold[int]
+	Uncounted[int]
 	attempts []error
 }
 

@@ -265,12 +265,12 @@ func (l *Leases) Lose(x *Lease, reason string) {
 	}
 	l.drop(x)
 	l.mu.Unlock()
-	l.Tell(x, reason)
+	l.ReportLost(x, reason)
 }
 
-// Tell reports a lease that was dropped as lost: to its session, as a metric and as an event. l.mu must not be
+// ReportLost reports a lease that was dropped as lost: to its session, as a metric and as an event. l.mu must not be
 // held, since Session.Lose writes to a connection.
-func (l *Leases) Tell(x *Lease, reason string) {
+func (l *Leases) ReportLost(x *Lease, reason string) {
 	if x.ambiguous != nil {
 		return
 	}

@@ -72,16 +72,16 @@ func (t *trying[T]) then(waiter string, err error) {
 	t.done(last, waiter, err)
 }
 
-// Stand waits in line: it repeats try, whenever it may be the caller's turn, until it is served. When limit is over, or
+// WaitInLine waits in line: it repeats try, whenever it may be the caller's turn, until it is served. When limit is over, or
 // nine tenths of the time until the call's deadline, it calls try once more with a Heartbeat of 0, which also removes
 // the caller from the line; the outcome of that attempt counts. With a limit of 0 it calls try once, without
 // a ticket. If done gets an error, the caller may still be in the line. The noun must then remove it by the script
 // that gives back, which also releases what the caller may have been granted meanwhile.
 //
-// Stand returns as soon as there is nothing to do but wait; done is called before it returns, or
+// WaitInLine returns as soon as there is nothing to do but wait; done is called before it returns, or
 // later on a goroutine of the lines. Once the caller is in the line, temporary faults of Redis do not end the
 // wait.
-func Stand[T looked](
+func WaitInLine[T looked](
 	ctx context.Context, n *Lines, keys LineKeys, limit time.Duration,
 	try func(context.Context, Place) (T, error), done func(last T, waiter string, err error),
 ) {
@@ -92,7 +92,7 @@ func Stand[T looked](
 	}
 	w := n.enter(keys)
 	w.ctx, w.end, w.call, w.at = ctx, time.Now().Add(limit), &trying[T]{try: try, done: done}, Place{w.id, heartbeatFor}
-	w.stopListen = coord.HearEnd(ctx, func() { n.rouse(w) })
+	w.stopListen = coord.OnEnd(ctx, func() { n.rouse(w) })
 	w.run()
 }
 

@@ -58,7 +58,7 @@ func (l *Leases) run() {
 	for {
 		batches, lost, wait := l.look(time.Now())
 		for _, x := range lost {
-			l.Tell(x, x.over())
+			l.ReportLost(x, x.over())
 		}
 		for _, b := range batches {
 			l.running.Go(func() { l.renew(b) })
@@ -184,7 +184,7 @@ func (l *Leases) renew(b batch) {
 	}
 	l.mu.Unlock()
 	for i, x := range lost {
-		l.Tell(x, reasons[i])
+		l.ReportLost(x, reasons[i])
 	}
 }
 

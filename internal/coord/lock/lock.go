@@ -91,7 +91,7 @@ func (l *Locks) AcquireThen(ctx context.Context, c coord.Caller, p *api.LockAcqu
 // lockAcquisition is one call of Acquire. It implements lease.Terms.
 type lockAcquisition struct {
 	lease.Acquisition[AcquireOut, api.LockAcquireResult]
-	lease.Untold[api.LockAcquireResult]
+	lease.Uncounted[api.LockAcquireResult]
 	runner *lua.Runner
 	in     AcquireIn
 	once   lua.StoredReply

@@ -57,7 +57,7 @@ func (a *memberAcquisition) open(m *members, c coord.Caller, p *api.PermitAcquir
 	}
 	a.Acquisition = lease.Acquisition[PermitAcquireOut, api.PermitAcquireResult]{
 		Leases: m.leases, Lines: m.lines, Caller: c, Verb: "acquire", Lease: x, Made: true, Wait: coord.Millis(p.WaitMS),
-		Unheard: lease.FreeUnbound, Terms: a,
+		LateGrants: lease.FreeUnbound, Terms: a,
 	}
 	in := a.input()
 	a.Line, a.once = in.View.LineKeys, coord.StoredReply(in.Pool.State, c)

@@ -27,7 +27,7 @@ func (q *Queues) DequeueThen(ctx context.Context, c coord.Caller, p *api.QueueDe
 // dequeuing is a call of Dequeue. It implements lease.Terms.
 type dequeuing struct {
 	lease.Acquisition[DequeueOut, api.QueueDequeueResult]
-	lease.Untold[api.QueueDequeueResult]
+	lease.Uncounted[api.QueueDequeueResult]
 	queues *Queues
 	in     DequeueIn
 	once   lua.StoredReply
@@ -51,7 +51,7 @@ func (a *dequeuing) open(q *Queues, c coord.Caller, p *api.QueueDequeueParams) e
 	// go on for long, and the entry would never be acknowledged.
 	a.Acquisition = lease.Acquisition[DequeueOut, api.QueueDequeueResult]{
 		Leases: q.leases, Lines: q.lines, Caller: c, Verb: "dequeue", Lease: x, Made: true,
-		Line: a.in.LineKeys, Wait: coord.Millis(p.WaitMS), Unheard: lease.FreeAll, Terms: a,
+		Line: a.in.LineKeys, Wait: coord.Millis(p.WaitMS), LateGrants: lease.FreeAll, Terms: a,
 	}
 	return nil
 }

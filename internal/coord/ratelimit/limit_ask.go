@@ -186,12 +186,12 @@ func outlive(ctx context.Context, by time.Duration) (context.Context, context.Ca
 	if end, ok := ctx.Deadline(); ok {
 		late = time.AfterFunc(time.Until(end)+by, cancel)
 	}
-	deaf := coord.HearEnd(ctx, func() {
+	stop := coord.OnEnd(ctx, func() {
 		ended := time.AfterFunc(by, cancel)
 		context.AfterFunc(longer, func() { ended.Stop() })
 	})
 	return longer, func() {
-		deaf()
+		stop()
 		cancel()
 		if late != nil {
 			late.Stop()

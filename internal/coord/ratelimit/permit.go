@@ -163,7 +163,7 @@ func (l *Limiter) inLine(
 ) {
 	var ambiguous error
 	end := l.clock.Now().Add(wait)
-	lease.Stand(ctx, l.lines, q.permit.LineKeys(), wait, func(ctx context.Context, at lease.Place) (permitAttempt, error) {
+	lease.WaitInLine(ctx, l.lines, q.permit.LineKeys(), wait, func(ctx context.Context, at lease.Place) (permitAttempt, error) {
 		asked := *q
 		asked.permit.Waiter, asked.permit.HeartbeatMS = at.Waiter, at.Heartbeat.Milliseconds()
 		asked.wait = patienceUS(ctx, end.Sub(l.clock.Now()))
@@ -296,7 +296,7 @@ func (l *Limiter) Done(ctx context.Context, c coord.Caller, p *api.RatelimitGran
 	// Forgotten before the script runs, so that the permit is neither renewed nor reported as lost meanwhile.
 	x := l.leases.Forget(h.ID)
 	if x != nil && x.Session != c.Session {
-		l.leases.Tell(x, lease.ReasonExpired) // another session gave it back
+		l.leases.ReportLost(x, lease.ReasonExpired) // another session gave it back
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lease.GiveBackTime)
 	defer cancel()

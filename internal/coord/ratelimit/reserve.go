@@ -70,7 +70,7 @@ type sleeper struct {
 	ctx  context.Context // of the call
 	then func(slot, error)
 	up   bool   // then was started
-	deaf func() // stops waiting for the end of ctx
+	stop func() // stops waiting for the end of ctx
 }
 
 // stage is how far a reservation has come.
@@ -202,11 +202,11 @@ func (r *reservations) await(ctx context.Context, x *reservation, then func(slot
 	defer r.mu.Unlock()
 	y := &sleeper{ctx: ctx, then: then}
 	x.sleepers = append(x.sleepers, y)
-	hear := coord.HearEnd
+	on := coord.OnEnd
 	if end, ok := ctx.Deadline(); ok && end.Before(x.slot.due) {
-		hear = coord.HearDeadline // the slot was promised to an earlier call with a later deadline
+		on = coord.OnDeadline // the slot was promised to an earlier call with a later deadline
 	}
-	y.deaf = hear(ctx, func() {
+	y.stop = on(ctx, func() {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		r.rouse(y, slot{}, ctx.Err())
@@ -219,7 +219,7 @@ func (r *reservations) rouse(y *sleeper, s slot, err error) {
 		return // a slot that has come counts as used, even if the call has ended
 	}
 	y.up = true
-	y.deaf()
+	y.stop()
 	r.crew.Go(func() {
 		defer coord.TellPanic(y.ctx)
 		y.then(s, err)

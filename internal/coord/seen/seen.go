@@ -72,7 +72,7 @@ func (s *Seen) Reserve(ctx context.Context, c coord.Caller, p *api.SeenReservePa
 // reserving is a call of Reserve. It implements lease.Terms.
 type reserving struct {
 	lease.Acquisition[ReserveOut, api.SeenReserveResult]
-	lease.Untold[api.SeenReserveResult]
+	lease.Uncounted[api.SeenReserveResult]
 	seen *Seen
 	in   ReserveIn
 	once lua.StoredReply

@@ -80,7 +80,7 @@ func (s *Semaphores) AcquireThen(
 // semaphoreAcquisition is a call of Acquire. It implements lease.Terms.
 type semaphoreAcquisition struct {
 	lease.Acquisition[AcquireOut, api.SemaphoreAcquireResult]
-	lease.Untold[api.SemaphoreAcquireResult]
+	lease.Uncounted[api.SemaphoreAcquireResult]
 	semaphores *Semaphores
 	in         AcquireIn
 	once       lua.StoredReply
