@@ -157,7 +157,7 @@ func TestDeadlineTravels(t *testing.T) {
 	})
 }
 
-func TestCancelIsToldAndReturnsAtOnce(t *testing.T) {
+func TestACancelledCallReturnsAtOnceAndIsCancelledInTheSidecar(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
 	f.on("ratelimit.acquire", nil)

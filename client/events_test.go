@@ -26,7 +26,7 @@ func subscribing(f *fake) {
 	f.on(api.EventsUnsubscribe.Name, func(frame) (any, any) { return map[string]any{}, nil })
 }
 
-func TestEventsAreHeard(t *testing.T) {
+func TestEventsAreReceived(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
 	subscribing(f)
@@ -77,7 +77,7 @@ func TestASubscriptionOutlivesItsConnection(t *testing.T) {
 }
 
 // A sidecar that refuses to go on telling is still one that calls reach.
-func TestASubscriptionThatIsRefusedLaterIsTold(t *testing.T) {
+func TestASubscriptionThatIsRefusedLaterIsReported(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
 	subscribing(f)
@@ -166,13 +166,13 @@ func TestChangesOfASubscriptionTakeTurns(t *testing.T) {
 	require.Equal(t, last.params["kinds"], f.next(api.EventsSubscribe.Name).params["kinds"])
 }
 
-func TestASubscriptionNeedsSomeoneWhoHears(t *testing.T) {
+func TestASubscriptionNeedsOnEvent(t *testing.T) {
 	t.Parallel()
 	deaf := dial(t, newFake(t).listen(), client.Options{})
 	require.EqualError(t, deaf.EventsSubscribe(t.Context()), "events.subscribe: Options.OnEvent is not set, so no function would receive events: set it")
 }
 
-func TestNobodyFollowsAClosedClient(t *testing.T) {
+func TestAClosedClientCannotSubscribe(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
 	c := dial(t, f.listen(), client.Options{OnEvent: func(client.Event) {}})

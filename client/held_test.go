@@ -51,7 +51,7 @@ func TestLockDoGivesBackHoweverItEnds(t *testing.T) {
 	released()
 }
 
-func TestLockDoTellsOfALoss(t *testing.T) {
+func TestLockDoReportsALoss(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
 	granting(f)

@@ -23,7 +23,7 @@ func faked(t *testing.T) *clienttest.Sidecar {
 	return s
 }
 
-func TestAllowTakesOrTellsThatItMayNot(t *testing.T) {
+func TestAllowTakesOrReturnsFalse(t *testing.T) {
 	t.Parallel()
 	s := faked(t)
 	s.PutRule(api.Rule{Name: "crawl", Limits: []api.Band{api.Per(2, time.Minute)}})

@@ -126,7 +126,7 @@ func TestALossRightBehindTheGrant(t *testing.T) {
 	}
 }
 
-func TestALockGoesWithItsConnection(t *testing.T) {
+func TestALockEndsWithItsConnection(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
 	granting(f)

@@ -79,7 +79,7 @@ func TestALateMemberIsGivenBack(t *testing.T) {
 	require.Equal(t, map[string]any{"pool": "p", "lease": "L", "outcome": "cancelled"}, f.next("permit.report").params)
 }
 
-func TestPoolDoAndPermitDoTellHowItWent(t *testing.T) {
+func TestPoolDoAndPermitDoReportTheOutcome(t *testing.T) {
 	t.Parallel()
 	mine, blocked := errors.New("mine"), errors.New("blocked")
 	o := client.PoolOptions{OutcomeOf: func(err error) client.Outcome {

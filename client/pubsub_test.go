@@ -67,7 +67,7 @@ func (s *subscriber) next(t *testing.T) string {
 	return ""
 }
 
-func TestMessagesOfASubscriptionAreHeard(t *testing.T) {
+func TestMessagesOfASubscriptionAreReceived(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
 	channels(f, "early 1", "early 2")
@@ -170,7 +170,7 @@ func TestASubscriptionEndsWithItsFunctionAndItsClient(t *testing.T) {
 }
 
 // A subscription whose caller has gone before it was answered is ended.
-func TestASubscriptionThatComesLateIsEnded(t *testing.T) {
+func TestASubscriptionWhoseAnswerComesLateIsEnded(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
 	channels(f)

@@ -61,7 +61,7 @@ func peerOf(f *fake) *peer {
 	return f.conns[len(f.conns)-1]
 }
 
-func TestEventsAreHeardAlsoWithoutCalls(t *testing.T) {
+func TestEventsAreReceivedWithoutCalls(t *testing.T) {
 	t.Parallel()
 	var heard chan client.Event
 	aside(t, client.Options{OnEvent: func(e client.Event) { heard <- e }}, func(t *testing.T, f *fake, c *client.Client) {

@@ -174,7 +174,7 @@ func TestACallThatHasEndedIsNotRepeated(t *testing.T) {
 	}
 }
 
-func TestADeadlineHoldsThoughTheConnectionBreaksWithIt(t *testing.T) {
+func TestADeadlineHoldsIfTheConnectionBreaksAtTheSameTime(t *testing.T) {
 	t.Parallel()
 	for i := range 20 {
 		o, limit := client.Options{}, 5*time.Second

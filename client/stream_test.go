@@ -258,7 +258,7 @@ func TestALostMessageEndsItsContext(t *testing.T) {
 	require.Empty(t, f.frames)
 }
 
-func TestASubscriptionGoesOnWithTheNextConnection(t *testing.T) {
+func TestASubscriptionContinuesOnTheNextConnection(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
 	streaming(f)

@@ -18,7 +18,7 @@ func TestDurationsBecomeMilliseconds(t *testing.T) {
 	require.Equal(t, int64(1500), api.Millis(1500*time.Millisecond))
 }
 
-func TestRetryAfterTellsNeverFromNow(t *testing.T) {
+func TestRetryAfterDistinguishesNeverFromNow(t *testing.T) {
 	t.Parallel()
 	after, ok := api.RatelimitResult{RetryAfterMS: 1500}.RetryAfter()
 	require.True(t, ok)

@@ -146,7 +146,7 @@ func TestLeasesEndWithTheirTTL(t *testing.T) {
 	require.NoError(t, err, "the session has ended")
 }
 
-func TestALostLeaseIsTold(t *testing.T) {
+func TestALostLeaseIsReported(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	c := s.Client()
@@ -184,7 +184,7 @@ func TestALostLeaseIsTold(t *testing.T) {
 	require.ErrorIs(t, lk.Release(t.Context()), client.ErrLost)
 }
 
-func TestALostMessageComesAgain(t *testing.T) {
+func TestALostMessageIsDeliveredAgain(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	c := s.Client()
@@ -430,7 +430,7 @@ func TestMessagesByKey(t *testing.T) {
 	require.Len(t, dead.Letters, 1, "it has no such field")
 }
 
-func TestNobodyIsOvertaken(t *testing.T) {
+func TestWaitersAreServedInOrder(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	c := s.Client()
@@ -578,7 +578,7 @@ func TestAClientThatEndsTakesNothing(t *testing.T) {
 	require.Empty(t, r.Locks)
 }
 
-func TestAClientThatEndedMeanwhileTakesNothing(t *testing.T) {
+func TestAClientThatEndedWhileWaitingGetsNothing(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	a, err := client.Dial(t.Context(), client.Options{Socket: s.Socket()})

@@ -104,7 +104,7 @@ func TestABadIdentifierIsNamedAndNotRepeated(t *testing.T) {
 	}
 }
 
-func TestAddressesCountAsTheirHolderHasThem(t *testing.T) {
+func TestAddressesAreCountedByTheNetworkOfTheirHolder(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		bits         int
@@ -131,7 +131,7 @@ func proxies(header string) httplimit.Callers {
 	}}
 }
 
-func TestOnlyTrustedProxiesSpeakForOthers(t *testing.T) {
+func TestOnlyTrustedProxiesNameTheClient(t *testing.T) {
 	t.Parallel()
 	const proxy, xff = "10.0.0.1:1", "X-Forwarded-For"
 	for _, c := range []struct {

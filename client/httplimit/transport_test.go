@@ -522,7 +522,7 @@ func TestManyRequestsAtOnce(t *testing.T) {
 	require.Len(t, f.methods(), 60)
 }
 
-func TestMistakesOfTheProgramAreToldAtOnce(t *testing.T) {
+func TestMistakesOfTheProgramAreReturnedAtOnce(t *testing.T) {
 	t.Parallel()
 	c := newFake(t).dial(t)
 	require.PanicsWithValue(t, "httplimit: TransportOptions name no rule; set Rule or RuleOf", func() {

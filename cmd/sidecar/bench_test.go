@@ -73,7 +73,7 @@ func TestBenchCountsErrorsByCodeAndExitsWith1(t *testing.T) {
 	require.Contains(t, a.err, "1 of 1 calls failed, the first by: NOT_FOUND: ")
 }
 
-func TestBenchTellsPeopleTheSame(t *testing.T) {
+func TestBenchPrintsTheSameFiguresAsText(t *testing.T) {
 	t.Parallel()
 	s := ready(t)
 	a := cli(t, "bench", "--socket", s.socket, "--duration", "1ms", "--callers", "2", "--method", "session.ping")

@@ -13,7 +13,7 @@ import (
 	main "github.com/coxswain-sidecar/coxswain/cmd/sidecar"
 )
 
-func TestNumbersOfTheParametersStayWhatTheyAre(t *testing.T) {
+func TestNumbersInParametersKeepTheirTypeAndValue(t *testing.T) {
 	t.Parallel()
 	got, err := main.ReadParams([]string{`{"i": 9007199254740993, "n": -9223372036854775808, "f": 1.5, "e": 1e3, "m": {"i": 1, "l": [2, "3", null, true]}}`}, nil)
 	require.NoError(t, err)
@@ -96,7 +96,7 @@ func TestACallAgainstASidecar(t *testing.T) {
 	require.NotEqual(t, main.OK, a.code)
 }
 
-func TestTheExitCodeTellsTheAnswerToWhoAsksForIt(t *testing.T) {
+func TestTheExitCodeHasTheAnswerBehindAFlag(t *testing.T) {
 	t.Parallel()
 	s := serve(t, socketIn(t), []string{noGrace}, "--redis", "embedded")
 	wait(t, s.socket)

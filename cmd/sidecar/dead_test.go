@@ -79,7 +79,7 @@ func (m *morgue) dead(args ...string) answer {
 	return cli(m.t, append([]string{"dead", args[0], "--socket", m.socket, "--stream", "orders"}, args[1:]...)...)
 }
 
-func TestBadUsageOfDeadIsToldWithTheRemedy(t *testing.T) {
+func TestBadUsageOfDeadNamesTheRemedy(t *testing.T) {
 	t.Parallel()
 	for line, want := range map[string]string{
 		"dead":      "dead: name a command: list, show, redrive or drop\n",

@@ -54,7 +54,7 @@ func TestTheDemoFailsWhenAnAnswerIsWrong(t *testing.T) {
 	require.Equal(t, 4, strings.Count(out.String(), "<- WRONG"), out.String())
 }
 
-func TestTheDemoSaysWhenNobodyIsThere(t *testing.T) {
+func TestTheDemoReportsThatNoSidecarAnswers(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
 	require.ErrorContains(t, main.ShowDemo(t.Context(), &out, socketIn(t)), "demo: cannot reach the sidecar at ")

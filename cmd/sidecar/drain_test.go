@@ -17,7 +17,7 @@ import (
 
 // A pod's end as its hook and the kubelet make it: preStop, the app finishing,
 // SIGTERM, the end.
-func TestDrainTellsClientsAndTheAppFinishes(t *testing.T) {
+func TestDrainNotifiesClientsAndTheAppFinishes(t *testing.T) {
 	t.Parallel()
 	s := serve(t, socketIn(t), []string{"COXSWAIN_LIMITS_SHUTDOWN_GRACE=1h"}, "--redis", "embedded")
 	wait(t, s.socket)
@@ -55,7 +55,7 @@ func TestDrainTellsClientsAndTheAppFinishes(t *testing.T) {
 	require.Empty(t, events)
 }
 
-func TestADrainThatFindsNobodyKeepsNoPodFromEnding(t *testing.T) {
+func TestADrainWithoutASidecarLetsThePodEnd(t *testing.T) {
 	t.Parallel()
 	none := filepath.Join(t.TempDir(), "none")
 	a := cli(t, "drain", "--socket", none)

@@ -78,7 +78,7 @@ func TestExecEndsAStoppedCommandWhenTheLockIsLost(t *testing.T) {
 }
 
 // Signals that mean no end do not end the waiting for the lock, and the others do.
-func TestExecWaitsOnAtASignalThatMeansNoEnd(t *testing.T) {
+func TestExecKeepsWaitingAfterASignalThatDoesNotEndIt(t *testing.T) {
 	t.Parallel()
 	s := ready(t)
 	c := dial(t, s.socket, "test")

@@ -29,7 +29,7 @@ func fullPipe(t *testing.T) (r, w *os.File) {
 }
 
 // The command ends and exec with it, whatever becomes of what exec has to say.
-func TestExecEndsTheCommandWhenTheLockIsLostAndNobodyReadsStderr(t *testing.T) {
+func TestExecEndsTheCommandWhenTheLockIsLostAndStderrIsNotRead(t *testing.T) {
 	t.Parallel()
 	s := ready(t)
 	for name, broken := range map[string]bool{"blocked": false, "broken": true} {

@@ -212,7 +212,7 @@ func TestExecKeepsTheLockWhileItIsStoppedForLongerThanTheTTL(t *testing.T) {
 }
 
 // Where no shell could continue it, the keyboard stops nothing, as for any other program.
-func TestExecIsNotStoppedWhereNobodyCouldContinueIt(t *testing.T) {
+func TestExecIsNotStoppedWithoutAShellThatCouldContinueIt(t *testing.T) {
 	t.Parallel()
 	m := openTerminal(t, ready(t))
 	m.types(t, "exec $X -- sh -c 'echo ready-$((40+2)); read x; echo got-$x.; read y'\n") // in place of the shell
@@ -224,7 +224,7 @@ func TestExecIsNotStoppedWhereNobodyCouldContinueIt(t *testing.T) {
 
 // Without a shell that could give it the terminal, a command that reads it is ended
 // and not left stopped, lock in hand.
-func TestExecEndsACommandThatReadsATerminalWhichNobodyCanGiveIt(t *testing.T) {
+func TestExecEndsACommandThatReadsATerminalItCannotGet(t *testing.T) {
 	t.Parallel()
 	m := openTerminal(t, ready(t))
 	goOn := filepath.Join(t.TempDir(), "go-on")

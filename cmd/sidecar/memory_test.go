@@ -78,7 +78,7 @@ func TestTheRuntimeKeepsToNineTenthsOfTheLimit(t *testing.T) {
 }
 
 // A process of its own, whatever cgroup the tests run in.
-func TestGOMEMLIMITStandsOverTheCgroup(t *testing.T) {
+func TestGOMEMLIMITOverridesTheCgroup(t *testing.T) {
 	t.Parallel()
 	socket := socketIn(t)
 	args := []string{"serve", "--redis", "embedded", "--socket", socket, "--http", "127.0.0.1:0"}
@@ -90,7 +90,7 @@ func TestGOMEMLIMITStandsOverTheCgroup(t *testing.T) {
 	require.Contains(t, page, "\ngo_gc_gomemlimit_bytes 1.00663296e+08\n")
 }
 
-func TestServingTellsWhatTheCgroupLimits(t *testing.T) {
+func TestServingLogsTheLimitsOfTheCgroup(t *testing.T) {
 	t.Parallel()
 	socket := socketIn(t)
 	_, log := spawn(t, nil, "serve", "--redis", "embedded", "--socket", socket, "--http", "")

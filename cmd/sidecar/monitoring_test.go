@@ -204,7 +204,7 @@ func documentedValues(t *testing.T) func(metric, label, value string) bool {
 }
 
 // An alert on a name that no sidecar tells never fires, and nobody notices.
-func TestAlertsAndDashboardNameOnlyWhatASidecarTells(t *testing.T) {
+func TestAlertsAndDashboardUseOnlyMetricsOfASidecar(t *testing.T) {
 	t.Parallel()
 	u := useEverything(t)
 	page, err := os.ReadFile("../../docs/telemetry.md")
@@ -234,7 +234,7 @@ func TestAlertsAndDashboardNameOnlyWhatASidecarTells(t *testing.T) {
 	evaluated(t, u.http, watches)
 }
 
-func TestWhatNoSidecarTellsIsFoundInAnExpression(t *testing.T) {
+func TestAnUnknownMetricInAnExpressionIsFound(t *testing.T) {
 	t.Parallel()
 	all := told{"a_total": {"rule": {"x"}}, "b_bucket": {"le": nil}}
 	means := func(metric, label, value string) bool {

@@ -26,7 +26,7 @@ import (
 
 // make soak sets them: the outage of minutes with the rules of a file.
 var (
-	outage      = flag.Duration("outage", 2*time.Second, "how long TestRedisGoesAwayUnderLoadAndComesBack keeps Redis away")
+	outage      = flag.Duration("outage", 2*time.Second, "how long TestTheSidecarRecoversFromAnOutageOfRedisUnderLoad keeps Redis away")
 	outageRules = flag.String("outage-rules", "", "configuration `file` whose rules it calls (default one of each fail mode)")
 )
 
@@ -147,7 +147,7 @@ func rulesForLoad(t *testing.T) (file string, names []string) {
 }
 
 // A sidecar in its own process is under load while Redis is down, and when Redis is back as an empty server without scripts.
-func TestRedisGoesAwayUnderLoadAndComesBack(t *testing.T) {
+func TestTheSidecarRecoversFromAnOutageOfRedisUnderLoad(t *testing.T) {
 	t.Parallel()
 	redis := redistest.Start(t)
 	file, rules := rulesForLoad(t)

@@ -92,7 +92,7 @@ func lines(t *testing.T, log, msg, trouble string) (n int) {
 	return n
 }
 
-func TestARedisThatRefusesIsToldEverywhereAndTheFailModesDecide(t *testing.T) {
+func TestARedisThatRefusesIsReportedEverywhereAndFailModesDecide(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		words      string

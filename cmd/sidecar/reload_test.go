@@ -352,7 +352,7 @@ func TestAFileThatLostItsBytesIsTakenForOneBeingWritten(t *testing.T) {
 	require.Error(t, a.Reload())
 }
 
-func TestAFileWrittenInPlaceIsReadOnceItStands(t *testing.T) {
+func TestAFileWrittenInPlaceIsReadOnceItNoLongerChanges(t *testing.T) {
 	t.Parallel()
 	file := t.TempDir() + "/c.yaml"
 	put(t, file, ruled("one")) // valid, and yet only the beginning

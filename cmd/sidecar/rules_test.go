@@ -227,7 +227,7 @@ func TestExplainIsOneScreen(t *testing.T) {
 	require.Equal(t, "NOT_FOUND: rule: there is no rule \"hots\"; did you mean \"host\"?\n", a.err)
 }
 
-func TestASimulationTellsEachCall(t *testing.T) {
+func TestASimulationListsEachCall(t *testing.T) {
 	t.Parallel()
 	trace := "# three, then a wait\n0s k 1\n0 k 2 user\n\n0.5s k 1\n1700ms k\n1700 bad 1 host\n"
 	a := cliWith(t, trace, nil, "rules", "simulate", writeRules(t, rulesOfUsers), "--rule", "user", "--trace", "-")

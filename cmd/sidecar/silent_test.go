@@ -20,7 +20,7 @@ var patient = []string{
 	"COXSWAIN_LIMITS_SHUTDOWN_GRACE=50ms", "COXSWAIN_REDIS_POOL_DIAL_TIMEOUT=1m", "COXSWAIN_REDIS_POOL_COMMAND_TIMEOUT=1m",
 }
 
-func TestARedisThatSaysNothingHoldsUpNeitherTheStartNorTheEnd(t *testing.T) {
+func TestASilentRedisDelaysNeitherTheStartNorTheEnd(t *testing.T) {
 	t.Parallel()
 	for _, url := range []string{
 		"redis://%s", "rediss://%s", "redis+sentinel://%s/m", "rediss+sentinel://%s/m", "redis+cluster://%s", "rediss+cluster://%s",

@@ -61,7 +61,7 @@ func TestTheVariableNamesTheSocketAndTheFlagWins(t *testing.T) {
 	require.Contains(t, a.err, "/none")
 }
 
-func TestAClientThatIsTurnedAwayIsToldWhatItMayBe(t *testing.T) {
+func TestARefusedConnectionNamesItsLikelyCauses(t *testing.T) {
 	t.Parallel()
 	s := serve(t, socketIn(t), []string{noGrace, "COXSWAIN_SOCKET_ALLOWED_UIDS=" + strconv.Itoa(os.Geteuid()+1)}, "--redis", "embedded")
 	// Before it accepts, a call fails for another reason; nobody is turned away yet.
@@ -136,7 +136,7 @@ func (s stranger) cli(args ...string) answer {
 	return answer{cmd.ProcessState.ExitCode(), out.String(), errs.String()}
 }
 
-func TestAClientWithoutTheGroupIsToldExactlyWhy(t *testing.T) {
+func TestAClientOutsideTheGroupGetsTheReason(t *testing.T) {
 	t.Parallel()
 	s := serve(t, socketIn(t), []string{noGrace}, "--redis", "embedded")
 	wait(t, s.socket)

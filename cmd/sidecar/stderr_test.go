@@ -99,7 +99,7 @@ func (p *piped) dropped(t *testing.T) int {
 	return n
 }
 
-func TestALogThatNobodyReadsStopsNeitherRecoveryNorShutdown(t *testing.T) {
+func TestALogThatIsNotReadBlocksNeitherRecoveryNorShutdown(t *testing.T) {
 	t.Parallel()
 	redis := redistest.Start(t)
 	p := pipe(t, redis.URL())
@@ -141,7 +141,7 @@ func TestALogThatNobodyReadsStopsNeitherRecoveryNorShutdown(t *testing.T) {
 	require.Contains(t, log, `"msg":"stopped"`)
 }
 
-func TestSIGTERMEndsASidecarWhoseLogNobodyReads(t *testing.T) {
+func TestSIGTERMEndsASidecarWhoseLogIsNotRead(t *testing.T) {
 	t.Parallel()
 	p := pipe(t, "embedded")
 	for range 1000 {
@@ -152,7 +152,7 @@ func TestSIGTERMEndsASidecarWhoseLogNobodyReads(t *testing.T) {
 	require.NoFileExists(t, p.socket)
 }
 
-func TestALogWhoseReaderIsGoneEndsNothing(t *testing.T) {
+func TestALogWhoseReaderEndedDoesNotEndTheSidecar(t *testing.T) {
 	t.Parallel()
 	p := pipe(t, "embedded", "OTEL_TRACES_EXPORTER=console")
 	require.NoError(t, p.stderr.Close())

@@ -112,7 +112,7 @@ func TestTailOfEventsSaysWhyItEnds(t *testing.T) {
 	require.Equal(t, answer{main.OK, "", "subscribed\n"}, a)
 }
 
-func TestTailOfEventsGoesOnWithTheNextSidecar(t *testing.T) {
+func TestTailOfEventsContinuesWithTheNextSidecar(t *testing.T) {
 	t.Parallel()
 	env := []string{noGrace, "COXSWAIN_REDIS_PREFIX=" + redistest.Prefix(t)}
 	s := serve(t, socketIn(t), env, "--redis", redistest.URL(t))

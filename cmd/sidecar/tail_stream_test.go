@@ -82,7 +82,7 @@ func TestTailTakesPartInAGroup(t *testing.T) {
 	}, limit, 10*time.Millisecond)
 }
 
-func TestTailOfAStreamGoesOnAfterAnOutage(t *testing.T) {
+func TestTailOfAStreamContinuesAfterAnOutage(t *testing.T) {
 	t.Parallel()
 	r := redistest.Start(t)
 	s := serve(t, socketIn(t), []string{noGrace}, "--redis", r.URL())
@@ -107,7 +107,7 @@ func TestTailOfAStreamGoesOnAfterAnOutage(t *testing.T) {
 	}
 }
 
-func TestTailOfAStreamGoesOnWithTheNextSidecar(t *testing.T) {
+func TestTailOfAStreamContinuesWithTheNextSidecar(t *testing.T) {
 	t.Parallel()
 	env := []string{noGrace, "COXSWAIN_REDIS_PREFIX=" + redistest.Prefix(t)}
 	s := serve(t, socketIn(t), env, "--redis", redistest.URL(t))

@@ -242,7 +242,7 @@ func TestTopLeavesTheTerminalAsItWas(t *testing.T) {
 }
 
 // While the sidecar is away top says so, and goes on with the next one.
-func TestTopGoesOnWithTheNextSidecar(t *testing.T) {
+func TestTopContinuesWithTheNextSidecar(t *testing.T) {
 	t.Parallel()
 	s := ready(t)
 	m := topOn(t, s)

@@ -87,7 +87,7 @@ func failed(t testing.TB, hc *http.Client, url string) error {
 
 // One of three crawlers, each with a sidecar of its own, gets a 429 with Retry-After: 2
 // from a host: for 2 s none of them requests that host, but all request another one.
-func TestWhatOneCrawlerIsToldHoldsForAll(t *testing.T) {
+func TestAnAnswerToOneCrawlerAppliesToAll(t *testing.T) {
 	t.Parallel()
 	clock, web, prefix, url := conformance.NewClock(), newHosts(t), redistest.Prefix(t), redistest.URL(t)
 	crawlers := make([]*http.Client, 3)

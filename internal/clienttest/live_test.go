@@ -110,7 +110,7 @@ func TestOneRequestIDForTwoCallsIsAConflict(t *testing.T) {
 }
 
 // If the clock of Redis jumps beyond a lock's TTL, the client loses the lock at the next renewal.
-func TestALockThatIsGoneFromRedisIsLost(t *testing.T) {
+func TestALockWhoseKeyWasDeletedIsLost(t *testing.T) {
 	t.Parallel()
 	now := atomic.Int64{}
 	now.Store(time.Now().UnixMicro())

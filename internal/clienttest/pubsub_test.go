@@ -152,7 +152,7 @@ func (u unread) read(sent int64) *tally {
 
 // For each subscriber of two sidecars, received and dropped messages add up to those sent, and slow subscribers do not
 // delay others.
-func TestEveryMessageIsReceivedOrToldToBeMissed(t *testing.T) {
+func TestEveryMessageIsReceivedOrCountedInAGap(t *testing.T) {
 	t.Parallel()
 	prefix, sent := redistest.Prefix(t), messages(t)
 	serve := func() string { return serve(t, luatest.Open(t, lua.Options{URL: redistest.URL(t)}), prefix) }
@@ -184,7 +184,7 @@ func TestEveryMessageIsReceivedOrToldToBeMissed(t *testing.T) {
 }
 
 // The client subscribes again on its next connection, and the sidecar on its next connection to Redis.
-func TestASubscriptionGoesOnAfterALostConnection(t *testing.T) {
+func TestASubscriptionContinuesAfterALostConnection(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
 	socket := serve(t, luatest.Open(t, lua.Options{URL: server.URL()}), "p")
@@ -224,7 +224,7 @@ func TestTheAnswerComesBeforeTheMessages(t *testing.T) {
 	all.Wait()
 }
 
-func TestASubscriberIsToldThatTheSidecarDrains(t *testing.T) {
+func TestASubscriberIsNotifiedOfADrain(t *testing.T) {
 	t.Parallel()
 	s := sidecar(t, luatest.Open(t, lua.Options{URL: redistest.URL(t)}), redistest.Prefix(t), nil)
 	path := filepath.Join(t.TempDir(), "s.sock")

@@ -46,7 +46,7 @@ func TestQueueDoAcknowledgesWhatWorked(t *testing.T) {
 	require.ErrorIs(t, c.QueueDo(ctx, "q", client.QueueOptions{}, work(nil)), client.ErrBusy)
 }
 
-func TestALostEntryIsTold(t *testing.T) {
+func TestALostEntryIsReported(t *testing.T) {
 	t.Parallel()
 	socket := live(t)
 	c, other := dial(t, socket, client.Options{}), dial(t, socket, client.Options{})
@@ -65,7 +65,7 @@ func TestALostEntryIsTold(t *testing.T) {
 	require.ErrorIs(t, err, client.ErrLost)
 }
 
-func TestALostReservationIsTold(t *testing.T) {
+func TestALostReservationIsReported(t *testing.T) {
 	t.Parallel()
 	socket := live(t)
 	c, other := dial(t, socket, client.Options{}), dial(t, socket, client.Options{})

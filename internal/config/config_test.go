@@ -154,7 +154,7 @@ func TestASmallPoolNeedsNoSecondSetting(t *testing.T) {
 	require.EqualError(t, err, "COXSWAIN_REDIS_POOL_MIN_IDLE: redis.pool.min_idle: 10 is out of range; write 1 to 4, which is redis.pool.max")
 }
 
-func TestAVariableThatNobodyReadsIsRefused(t *testing.T) {
+func TestAnUnknownVariableIsRefused(t *testing.T) {
 	t.Parallel()
 	got := problems(t, config.Sources{Env: []string{
 		"COXSWAIN_REDIS_ULR=redis://x", "COXSWAIN_WHATEVER=1", "COXSWAIN_HTTP_PORT=8086",

@@ -17,7 +17,7 @@ func refusal(name string) coord.Event {
 	return coord.Event{Kind: coord.EventRefused, Noun: "ratelimit", Name: name, Key: "k", Reason: "limit"}
 }
 
-func TestRefusalsAreToldOncePerSecondAndCounted(t *testing.T) {
+func TestRefusalsAreReportedOncePerSecondWithTheirCount(t *testing.T) {
 	t.Parallel()
 	a := coordtest.NewAudience()
 	for range 5 {
@@ -74,7 +74,7 @@ func TestSamplingRemembersABoundedNumberOfNames(t *testing.T) {
 	require.Len(t, a.Told(), 3*coord.MaxBursts)
 }
 
-func TestNothingIsRememberedWhileNobodyListens(t *testing.T) {
+func TestNothingIsRememberedWithoutASubscriber(t *testing.T) {
 	t.Parallel()
 	hub := coord.NewEvents()
 	hub.Publish(refusal("r"))
@@ -94,7 +94,7 @@ func TestNothingIsRememberedWhileNobodyListens(t *testing.T) {
 	require.Equal(t, 1, heard)
 }
 
-func TestASubscriberHearsTheKindsItFollows(t *testing.T) {
+func TestASubscriberGetsTheKindsItFollows(t *testing.T) {
 	t.Parallel()
 	hub := coord.NewEvents()
 	var heard []coord.EventKind

@@ -75,7 +75,7 @@ func (l *life) agree(explained, asked answer) {
 }
 
 // After any history, an explanation has the same decision and the same time as the answer to the next call.
-func TestAnExplanationIsWhatTheNextCallIsTold(t *testing.T) {
+func TestAnExplanationAgreesWithTheNextCall(t *testing.T) {
 	t.Parallel()
 	for noun, step := range map[string]func(*life, *[]string){
 		"lock": lockStep, "breaker": breakerStep, "pool": poolStep, "permit": permitStep,

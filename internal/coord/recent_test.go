@@ -21,7 +21,7 @@ func (r *remembered) Ends() time.Duration { return r.ends }
 func (r *remembered) About() string       { return r.about }
 func (r *remembered) Dropped()            { r.dropped++ }
 
-func TestWhatIsRememberedIsToldWhenItIsDropped(t *testing.T) {
+func TestADroppedEntryIsReported(t *testing.T) {
 	t.Parallel()
 	for name, drop := range map[string]func(*coord.Recent[string, *remembered]){
 		"by its key":     func(r *coord.Recent[string, *remembered]) { r.Drop("a") },

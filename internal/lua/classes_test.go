@@ -369,7 +369,7 @@ func TestALostReplyIsTriedAgainOnlyWhenThatCountsOnce(t *testing.T) {
 	require.Equal(t, 4, evals)
 }
 
-func TestAnUnknownOutcomeStaysUnknownWhateverComesAfter(t *testing.T) {
+func TestAnUnknownOutcomeStaysUnknownAfterFurtherTries(t *testing.T) {
 	t.Parallel()
 	part := []string{"hang up"}
 	for range 10_000 {
@@ -478,7 +478,7 @@ func TestNoscriptIsRecoveredByOneLoadForAll(t *testing.T) {
 }
 
 // Scripts are flushed as fast as they are loaded.
-func TestABatchGoesOnWhileScriptsAreFlushed(t *testing.T) {
+func TestABatchSucceedsWhileScriptsAreFlushed(t *testing.T) {
 	t.Parallel()
 	const flushes = 8
 	part := make([]string, flushes)

@@ -43,7 +43,7 @@ func until(t *testing.T, heard <-chan string) string {
 	}
 }
 
-func TestAListenerHearsWhatItListensToAtTheTime(t *testing.T) {
+func TestAListenerReceivesOnlyItsPresentTopics(t *testing.T) {
 	t.Parallel()
 	redistest.Stores(t, func(t *testing.T, url string) {
 		t.Parallel()
@@ -77,7 +77,7 @@ func TestAListenerHearsWhatItListensToAtTheTime(t *testing.T) {
 }
 
 // A topic that is quickly added and removed many times is listened to in the end, and the hearer is called for it.
-func TestATopicThatComesAndGoesIsListenedToInTheEnd(t *testing.T) {
+func TestATopicThatIsRemovedAndAddedIsSubscribedInTheEnd(t *testing.T) {
 	t.Parallel()
 	redistest.Stores(t, func(t *testing.T, url string) {
 		t.Parallel()
@@ -104,7 +104,7 @@ func TestATopicThatComesAndGoesIsListenedToInTheEnd(t *testing.T) {
 	})
 }
 
-func TestAListenerTellsOfALostConnection(t *testing.T) {
+func TestAListenerReportsALostConnection(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
 	r := luatest.Open(t, lua.Options{URL: s.URL()})
@@ -147,7 +147,7 @@ func TestAListenerNoticesAServerThatHangs(t *testing.T) {
 }
 
 // A pattern to which the user may not listen does not affect other topics.
-func TestATopicThatRedisRefusesIsTold(t *testing.T) {
+func TestATopicThatRedisRefusesIsReported(t *testing.T) {
 	t.Parallel()
 	s := redistest.StartUser(t, "u", "pw", "+@all", "~*", "resetchannels", "&mine:*")
 	r := luatest.Open(t, lua.Options{URL: "redis://u:pw@" + strings.TrimPrefix(s.URL(), "redis://")})

@@ -120,7 +120,7 @@ func TestRepliesLostInsideABatchOfCallersAreNeverCountedTwice(t *testing.T) {
 	}
 }
 
-func TestRepliesLostInsideABatchAreToldOneByOne(t *testing.T) {
+func TestRepliesLostWithinABatchFailOnlyTheirCalls(t *testing.T) {
 	t.Parallel()
 	p, r, witness, key := luatest.BehindProxy(t, lua.Options{})
 	ins := make([]ratelimit.TokenBucketIn, 100)

@@ -93,7 +93,7 @@ func TestWhileDownCallsFailWithoutDialling(t *testing.T) {
 	require.Less(t, p.Connections()-before, 500, "only the probe dials, and ever more rarely")
 }
 
-func TestCallUnderWayWhenTheOutageComesIsAnsweredAfterIt(t *testing.T) {
+func TestACallUnderWayWhenAnOutageBeginsIsAnsweredAfterIt(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
 	p := luatest.StartProxy(t, s.URL())
@@ -184,7 +184,7 @@ func TestConnectionsKilledUnderLoad(t *testing.T) {
 	require.LessOrEqual(t, counted, ok+maybe)
 }
 
-func TestAServerThatStopsAnsweringIsFoundDownAndComesBack(t *testing.T) {
+func TestAServerThatStopsAnsweringIsDownUntilItAnswers(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
 	r := luatest.Open(t, lua.Options{URL: s.URL(), CommandTimeout: 200 * time.Millisecond})

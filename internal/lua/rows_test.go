@@ -90,7 +90,7 @@ var everyRefusal = []refusal{
 }
 
 // The refusal of a server that worked is reported in the same way on every topology, plain and over TLS.
-func TestEveryRefusalIsToldOnEveryTopology(t *testing.T) {
+func TestEveryRefusalIsReportedOnEveryTopology(t *testing.T) {
 	t.Parallel()
 	certs := redistest.NewCertificates(t)
 	for _, topology := range []string{"standalone", "sentinel", "cluster"} {

@@ -69,7 +69,7 @@ var silentURLs = map[string]string{
 
 // No step of connecting may delay the start or the end of a process. The timeouts here are longer than any test, so
 // that the test would hang.
-func TestARedisThatAcceptsAndSaysNothingHoldsNobodyUp(t *testing.T) {
+func TestARedisThatAcceptsAndNeverAnswersBlocksNoCall(t *testing.T) {
 	t.Parallel()
 	for name, url := range silentURLs {
 		t.Run(name, func(t *testing.T) {

@@ -97,7 +97,7 @@ func names(section string) []string {
 	return out
 }
 
-func TestHeadersTellWhatTheDescriptorsSay(t *testing.T) {
+func TestHeadersAgreeWithTheContracts(t *testing.T) {
 	t.Parallel()
 	texts := sources(t)
 	probe := &lua.Source{Name: "probe", Keys: []string{"scratch"}, Args: []string{"commands"}, Returns: []string{"unknown", "denied"}}

@@ -11,7 +11,7 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/redistest"
 )
 
-func TestASubscriberHearsItsChannels(t *testing.T) {
+func TestASubscriberReceivesItsChannels(t *testing.T) {
 	t.Parallel()
 	redistest.Stores(t, func(t *testing.T, url string) {
 		t.Parallel()
@@ -31,7 +31,7 @@ func TestASubscriberHearsItsChannels(t *testing.T) {
 	})
 }
 
-func TestASubscriptionComesBackAndSaysSo(t *testing.T) {
+func TestASubscriptionIsRestoredAndReportsIt(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
 	r, err := lua.Open(lua.Options{URL: s.URL()})

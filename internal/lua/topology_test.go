@@ -80,7 +80,7 @@ func TestTopologyCallsGoWhereTheirKeyIs(t *testing.T) {
 	})
 }
 
-func TestTopologySubscribersHearWhatOthersPublish(t *testing.T) {
+func TestTopologySubscribersReceiveWhatOthersPublish(t *testing.T) {
 	t.Parallel()
 	redistest.Topologies(t, func(t *testing.T, url string) {
 		r := luatest.Open(t, lua.Options{URL: url})

@@ -229,7 +229,7 @@ func TestRefusedCallsThatArePipelinedMakeNoStorm(t *testing.T) {
 }
 
 // Scripts that free something need no memory, and are still executed.
-func TestWhatNeedsNoMemoryGoesOnWhileThereIsNone(t *testing.T) {
+func TestReadsSucceedWhileRedisIsOutOfMemory(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
 	r := luatest.Open(t, lua.Options{URL: s.URL()})

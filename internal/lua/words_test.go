@@ -37,7 +37,7 @@ func hangUp(t *testing.T, l net.Listener, words string) {
 	t.Cleanup(func() { _ = l.Close(); <-done })
 }
 
-func TestWhatAServerSaysBeforeItHangsUpIsTold(t *testing.T) {
+func TestTheLastErrorBeforeAServerClosesTheConnectionIsReported(t *testing.T) {
 	t.Parallel()
 	plain := func(t *testing.T) (net.Listener, lua.Options) {
 		l, err := net.Listen("tcp", "127.0.0.1:0")

@@ -10,7 +10,7 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/nearest"
 )
 
-func TestNameFindsWhatWasMeant(t *testing.T) {
+func TestNameFindsTheClosestName(t *testing.T) {
 	t.Parallel()
 	methods := []string{"lock.acquire", "lock.get", "lock.release", "lock.renew", "ratelimit.acquire", "session.ping"}
 	for written, want := range map[string]string{

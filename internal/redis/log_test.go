@@ -11,7 +11,7 @@ import (
 )
 
 // Not parallel: go-redis logs to the store that was opened last.
-func TestTheLogOfGoRedisGoesToTheLogOfTheStore(t *testing.T) {
+func TestTheLogOfGoRedisIsWrittenToTheLogOfTheStore(t *testing.T) {
 	var log bytes.Buffer
 	r, err := redis.Open(redis.Options{
 		URL: redis.Embedded, Log: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})),

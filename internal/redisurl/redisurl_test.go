@@ -34,7 +34,7 @@ func TestAddressesAreRead(t *testing.T) {
 	}
 }
 
-func TestWhatIsWrongIsToldWithItsRemedy(t *testing.T) {
+func TestEachMistakeNamesItsRemedy(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
 		"":                           "write redis://host:6379/0",

@@ -31,7 +31,7 @@ func (p *peer) draining() int64 {
 	return number(p.t, params0["deadline_at_ms"])
 }
 
-func TestDrainTellsEachThatHoldsSomethingOnce(t *testing.T) {
+func TestDrainNotifiesEachHolderOnce(t *testing.T) {
 	t.Parallel()
 	b := serveAll(t)
 	holder, idle, admin := b.dial(t), b.dial(t), b.dial(t)
@@ -72,7 +72,7 @@ func TestDrainIsForAdmins(t *testing.T) {
 	require.False(t, draining)
 }
 
-func TestShutdownTellsThoseWhoWereNotToldBefore(t *testing.T) {
+func TestShutdownNotifiesThoseThatDrainDidNot(t *testing.T) {
 	t.Parallel()
 	b := serveAll(t)
 	p := b.dial(t)
@@ -92,7 +92,7 @@ func TestShutdownTellsThoseWhoWereNotToldBefore(t *testing.T) {
 }
 
 // However draining and acquiring interleave, each holder is notified exactly once.
-func TestNoHolderIsMissedOrToldTwice(t *testing.T) {
+func TestNoHolderIsMissedOrNotifiedTwice(t *testing.T) {
 	t.Parallel()
 	for range 20 {
 		b := serveOn(t, rpc.Options{}, luatest.Open(t, lua.Options{URL: redis.Embedded}))
@@ -133,7 +133,7 @@ func normal(t testing.TB, kinds []any) []any {
 	return kinds
 }
 
-func TestWhoeverServesHearsOnceThatThePodEnds(t *testing.T) {
+func TestEachServedConnectionIsNotifiedOnceThatThePodEnds(t *testing.T) {
 	t.Parallel()
 	told := make(chan time.Time, 2)
 	b := serveWith(t, rpc.Options{}, rpc.Services{

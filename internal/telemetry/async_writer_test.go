@@ -60,7 +60,7 @@ func fill(log *telemetry.Log) (written int) {
 	return written + 1
 }
 
-func TestALogThatNobodyReadsBlocksNobody(t *testing.T) {
+func TestALogThatIsNotReadBlocksNoCall(t *testing.T) {
 	t.Parallel()
 	to := newStalled()
 	log, err := telemetry.NewLog(to, telemetry.LogOptions{Level: "info"})
@@ -82,7 +82,7 @@ func TestALogThatNobodyReadsBlocksNobody(t *testing.T) {
 	require.True(t, strings.HasSuffix(strings.TrimSpace(to.String()), told), "in the place of what is missing")
 }
 
-func TestALogThatBreaksGoesOnOnceItIsMended(t *testing.T) {
+func TestALogContinuesOnceItsOutputWorksAgain(t *testing.T) {
 	t.Parallel()
 	to := new(broken)
 	log, err := telemetry.NewLog(to, telemetry.LogOptions{Level: "info"})
@@ -116,7 +116,7 @@ func TestLinesThatWereDroppedBeforeTheyAreCountedAreCounted(t *testing.T) {
 	log.Close(patience)
 }
 
-func TestClosingALogThatNobodyReadsEndsInTime(t *testing.T) {
+func TestClosingALogThatIsNotReadEndsInTime(t *testing.T) {
 	t.Parallel()
 	to := newStalled()
 	log, err := telemetry.NewLog(to, telemetry.LogOptions{Level: "info"})
@@ -131,7 +131,7 @@ func TestClosingALogThatNobodyReadsEndsInTime(t *testing.T) {
 	require.Regexp(t, `(?s)"msg":"first"}\n[^\n]*"lines":1}\n$`, to.String())
 }
 
-func TestLinesOfManyStayWhole(t *testing.T) {
+func TestLinesOfConcurrentWritersStayWhole(t *testing.T) {
 	t.Parallel()
 	to := new(lines)
 	log, err := telemetry.NewLog(to, telemetry.LogOptions{Level: "info"})

@@ -175,7 +175,7 @@ func TestTheSamplerIsTheUsers(t *testing.T) {
 	require.NoError(t, s.Shutdown(t.Context()))
 }
 
-func TestAnUnknownExporterIsToldAndDoesNotStopTheSidecar(t *testing.T) {
+func TestAnUnknownExporterIsLoggedAndDoesNotStopTheSidecar(t *testing.T) {
 	t.Setenv("OTEL_TRACES_EXPORTER", "jaeger")
 	t.Setenv("OTEL_METRICS_EXPORTER", "otpl")
 	log := new(lines)
@@ -189,7 +189,7 @@ func TestAnUnknownExporterIsToldAndDoesNotStopTheSidecar(t *testing.T) {
 	}
 }
 
-func TestAnEndpointWithoutASchemeIsToldBeforeAnythingIsExported(t *testing.T) {
+func TestAnEndpointWithoutASchemeIsLoggedBeforeTheFirstExport(t *testing.T) {
 	for name, c := range map[string]struct {
 		env  map[string]string
 		want string // empty: there is no error

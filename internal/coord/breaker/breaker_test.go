@@ -67,7 +67,7 @@ func TestOfManyCallsThroughThreeSidecarsFewAreProbes(t *testing.T) {
 }
 
 // While Redis does not reply, the fail mode answers: the policy's, or the call's.
-func TestABreakerWithoutRedisGoesByItsFailMode(t *testing.T) {
+func TestABreakerWithoutRedisFollowsItsFailMode(t *testing.T) {
 	t.Parallel()
 	s := coordtest.New(t, luatest.Open(t, lua.Options{URL: coordtest.NewRefusing(t).URL()}), "p")
 	allow := func(mode coord.FailMode) (api.BreakerAllowResult, error) {
@@ -115,7 +115,7 @@ func TestPoliciesAreReplacedAsAWhole(t *testing.T) {
 	require.Equal(t, "*", found("", "ab"))
 }
 
-func TestEveryMistakeInAPolicyIsTold(t *testing.T) {
+func TestEveryMistakeInAPolicyIsReported(t *testing.T) {
 	t.Parallel()
 	window := func(w api.BreakerWindow) api.BreakerPolicy { return api.BreakerPolicy{Name: "w", Window: &w} }
 	for want, o := range map[string]api.BreakerPolicy{

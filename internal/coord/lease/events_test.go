@@ -30,7 +30,7 @@ func TestALostLeaseIsAnEvent(t *testing.T) {
 	})
 }
 
-func TestWhatASessionHoldsIsShown(t *testing.T) {
+func TestLeasesOfASessionAreListed(t *testing.T) {
 	bubble(t, func(t *testing.T, l *lease.Leases) {
 		n, w := newNoun(), open(l)
 		held, more := l.HeldBy(w.Session, 10)

@@ -223,7 +223,7 @@ func TestALostReplyIsTriedAgainWhileTheLeaseIsValid(t *testing.T) {
 	})
 }
 
-func TestALossIsToldBeforeTheValidityEnds(t *testing.T) {
+func TestALossIsReportedBeforeTheValidityEnds(t *testing.T) {
 	for name, fail := range map[string]func(*noun){
 		"refused": func(n *noun) {
 			n.answer = func(string, time.Time) lease.Renewal { return lease.Faulty(errors.New("refused")) }
@@ -269,7 +269,7 @@ func TestRetriesBackOff(t *testing.T) {
 	})
 }
 
-func TestALeaseThatIsNotOursIsToldAtOnceAndOnce(t *testing.T) {
+func TestALeaseOfAnotherHolderIsReportedLostAtOnceAndOnce(t *testing.T) {
 	bubble(t, func(t *testing.T, l *lease.Leases) {
 		n, w := newNoun(), open(l)
 		n.set(func(name string, sent time.Time) lease.Renewal {
@@ -400,7 +400,7 @@ func TestARenewalByTheOwnerComesAfterTheRenewersOwn(t *testing.T) {
 	})
 }
 
-func TestARenewalThatFindsItGoneEndsOnlyTheLeaseItKnew(t *testing.T) {
+func TestARenewalOfALostLeaseEndsOnlyThatLease(t *testing.T) {
 	bubble(t, func(t *testing.T, l *lease.Leases) {
 		n, w := newNoun(), open(l)
 		w.Bind(&n.FakeKind, "a", ttl)

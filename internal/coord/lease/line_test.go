@@ -99,7 +99,7 @@ func (q queue) hold(s *coordtest.Sidecar) api.LockAcquireResult {
 
 // The sidecar of the first fifty waiters dies. By the clock that the scripts read, the next waiter is served when the
 // dead sidecar's last heartbeat ends, and not one microsecond before.
-func TestDeadWaitersHoldTheLineUpForOneHeartbeat(t *testing.T) {
+func TestDeadWaitersDelayTheLineByOneHeartbeat(t *testing.T) {
 	t.Parallel()
 	now := conformance.NewClock()
 	q := newQueue(t, now.Micros)
@@ -134,7 +134,7 @@ func TestDeadWaitersHoldTheLineUpForOneHeartbeat(t *testing.T) {
 
 // The sidecar that holds the lock dies, so nothing gives the lock back: its TTL must end, which the first waiter
 // finds by asking again.
-func TestALockOfADeadSidecarGoesOnWhenItsTTLEnds(t *testing.T) {
+func TestALockOfADeadSidecarPassesToTheNextAtTheEndOfItsTTL(t *testing.T) {
 	t.Parallel()
 	now := conformance.NewClock()
 	q := newQueue(t, now.Micros)
@@ -225,7 +225,7 @@ func TestWaitingNeedsNoMessages(t *testing.T) {
 }
 
 // A cancellation races the grant: whichever comes first, the next waiter is served.
-func TestACancelledGrantGoesToTheNext(t *testing.T) {
+func TestACancelledGrantPassesToTheNextWaiter(t *testing.T) {
 	t.Parallel()
 	q := newQueue(t, nil)
 	a, b := q.sidecar(), q.sidecar()
@@ -310,7 +310,7 @@ func (q queue) runs() int {
 }
 
 // The first ticket is one that its caller could not give back: the heartbeat removes it.
-func TestAPlaceThatNobodyOwnsIsTakenOut(t *testing.T) {
+func TestAPlaceWithoutACallIsRemoved(t *testing.T) {
 	t.Parallel()
 	q := newQueue(t, nil)
 	s := q.sidecar()

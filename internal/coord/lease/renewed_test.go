@@ -124,7 +124,7 @@ func TestAnExplicitRenewalSetsTheTTLOfThoseThatFollow(t *testing.T) {
 	}
 }
 
-func TestALostPlaceIsTold(t *testing.T) {
+func TestALostPermitOfALimitIsReported(t *testing.T) {
 	t.Parallel()
 	s := coordtest.NewSystem(t, redis.Embedded)
 	a := s.Sidecars[0]

@@ -110,7 +110,7 @@ func TestRulesThatPermitsCannotHave(t *testing.T) {
 }
 
 // A probe of breaker.* that comes back is one for permits, at once.
-func TestPermitsHearOfProbesThatComeBack(t *testing.T) {
+func TestPermitsWaitingForAProbeContinueWhenItIsReturned(t *testing.T) {
 	t.Parallel()
 	prefix := redistest.Prefix(t)
 	s := coordtest.New(t, luatest.Open(t, lua.Options{URL: redistest.URL(t)}), prefix)

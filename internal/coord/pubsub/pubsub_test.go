@@ -113,7 +113,7 @@ func TestPatternsStayWithinTheirPrefix(t *testing.T) {
 }
 
 // A gap is sent in place of messages that did not fit, and no other subscriber waits for a slow one.
-func TestASlowSubscriberIsToldWhatItMissed(t *testing.T) {
+func TestASlowSubscriberGetsAGapWithTheCountItMissed(t *testing.T) {
 	t.Parallel()
 	redistest.Stores(t, func(t *testing.T, url string) {
 		t.Parallel()

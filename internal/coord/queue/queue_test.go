@@ -159,7 +159,7 @@ func TestALostReplyToADequeueIsFetched(t *testing.T) {
 	}
 }
 
-func TestAnEntryWhoseCallerWentAwayUnansweredGoesBack(t *testing.T) {
+func TestAnEntryWhoseCallerEndedBeforeTheAnswerIsReturned(t *testing.T) {
 	t.Parallel()
 	for _, lease := range []time.Duration{0, time.Hour} {
 		t.Run(lease.String(), func(t *testing.T) {
@@ -228,8 +228,8 @@ func TestAnUnansweredDequeueIsRepeatedElsewhere(t *testing.T) {
 	}
 }
 
-// TestAnEntryTakenForNobodyGoesBack ends the call just as its script runs.
-func TestAnEntryTakenForNobodyGoesBack(t *testing.T) {
+// TestAnEntryTakenForACallThatEndedIsReturned ends the call just as its script runs.
+func TestAnEntryTakenForACallThatEndedIsReturned(t *testing.T) {
 	t.Parallel()
 	redistest.Stores(t, func(t *testing.T, url string) {
 		bound, waits := leased(time.Hour), leased(0)

@@ -111,7 +111,7 @@ func TestADegradedAnswerDialsNothing(t *testing.T) {
 	require.Less(t, down.Dials.Load()-before, int64(calls/100), "only the probe dials, and ever more rarely")
 }
 
-func TestAnOutageThatComesWhileACallIsUnderWayIsNotWaitedOut(t *testing.T) {
+func TestACallUnderWayDoesNotWaitForTheEndOfAnOutage(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
 	s := coordtest.New(t, luatest.Open(t, lua.Options{URL: server.URL()}), "p")

@@ -410,7 +410,7 @@ func TestAnInnerSlotGoesToTheNextOfTheSameSidecar(t *testing.T) {
 	}
 }
 
-func TestAnInnerSlotThatNobodyHereCanUseLapses(t *testing.T) {
+func TestAnInnerSlotWithoutAUserLapses(t *testing.T) {
 	t.Parallel()
 	f := perSecond(t, 2)
 	first := f.start(0, "", 1, time.Minute)

@@ -99,7 +99,7 @@ func TestEachMistakeInARuleHasOneMessageWithItsRemedy(t *testing.T) {
 	}
 }
 
-func TestAllMistakesAreToldAtOnceAndNothingChanges(t *testing.T) {
+func TestAllMistakesAreReturnedAtOnceAndNothingChanges(t *testing.T) {
 	t.Parallel()
 	r := ratelimit.NewRules()
 	require.NoError(t, r.Set([]api.Rule{rule("old", band(1, time.Second))}, 1))

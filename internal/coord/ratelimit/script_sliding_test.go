@@ -276,7 +276,7 @@ func TestNoIntervalOfALogHoldsMoreThanTheLimit(t *testing.T) {
 	})
 }
 
-func TestNobodyPassesAPromisedEntry(t *testing.T) {
+func TestNoCallOvertakesAPromisedEntry(t *testing.T) {
 	t.Parallel()
 	luatest.EachStore(t, func(t *testing.T, s *luatest.Store) {
 		for i, r := range trafficRules {

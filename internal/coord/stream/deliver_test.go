@@ -389,7 +389,7 @@ func TestMessagesThatAreNotReadGoToAnotherSidecar(t *testing.T) {
 	})
 }
 
-func TestMessagesForAConnectionThatHasGoneGoToAnother(t *testing.T) {
+func TestMessagesForAClosedConnectionAreDeliveredToAnother(t *testing.T) {
 	onStores(t, func(t *testing.T, f *fleet) {
 		s := f.sidecar()
 		gone, other := connect(t, s), connect(t, s)

@@ -332,7 +332,7 @@ func TestMalformedIDsAreInvalidArguments(t *testing.T) {
 }
 
 // A pod that gets another name with each restart leaves no consumers behind.
-func TestConsumersOfPodsThatAreGoneDoNotAccumulate(t *testing.T) {
+func TestConsumersOfEndedPodsAreRemoved(t *testing.T) {
 	t.Parallel()
 	o := operate(t)
 	k := o.log()
