@@ -169,7 +169,7 @@ func twoSides(t *testing.T) *outcome {
 	return out
 }
 
-func TestTheTableShowsTheBaseAndWhatFell(t *testing.T) {
+func TestTheTableShowsTheBaseAndFiguresThatGotWorse(t *testing.T) {
 	t.Parallel()
 	out := twoSides(t)
 	head, rows := out.table()

@@ -82,7 +82,7 @@ func TestRawLoadCountsEveryReplyOfEachSlot(t *testing.T) {
 	}
 }
 
-func TestAnExchangeGoesOnWithTheAnswerAndCountsOnce(t *testing.T) {
+func TestAnExchangePassesAnAnswerToItsNextStepAndCountsOnce(t *testing.T) {
 	t.Parallel()
 	var inputs [][]byte
 	r := rawConnection{slots: make([]slot, 1), next: func() string { return "k" }, steps: exchange{

@@ -80,7 +80,7 @@ func TestWaitOutlastsTheLongestCall(t *testing.T) {
 	require.Equal(t, int32(4), asked.Load())
 }
 
-func TestWaitRefusesAtOnceWhatCannotBe(t *testing.T) {
+func TestWaitRefusesImpossibleRequestsAtOnce(t *testing.T) {
 	t.Parallel()
 	s := faked(t)
 	s.PutRule(api.Rule{Name: "crawl", Limits: []api.Band{api.Per(1, time.Hour)}, Deny: []api.Match{{Exact: "never"}}})

@@ -121,7 +121,7 @@ func TestPoolDoAndPermitDoReportTheOutcome(t *testing.T) {
 	}
 }
 
-func TestAPoolThatHasNoneSaysWhy(t *testing.T) {
+func TestAPoolWithoutAFreeMemberNamesTheReason(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
 	f.on("permit.acquire", func(frame) (any, any) {
@@ -143,7 +143,7 @@ func TestAPoolThatHasNoneSaysWhy(t *testing.T) {
 
 // What a server asks for in a header, and what only permits can be told, keeps no
 // member from going back.
-func TestAnOutcomeIsSaidWithinWhatIsTaken(t *testing.T) {
+func TestAnOutcomeIsCutToTheBoundsOfTheContract(t *testing.T) {
 	t.Parallel()
 	much := client.Outcome{Kind: api.OutcomeFail, Status: 42, RetryAfter: 1000 * 24 * time.Hour, Took: 1000 * time.Hour, Cooldown: 1000 * time.Hour}
 	for noun, want := range map[string]map[string]any{

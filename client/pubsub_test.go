@@ -119,7 +119,7 @@ func TestASubscriptionIsMadeAgainAfterAReconnect(t *testing.T) {
 
 // Who handles messages slowly is told what it missed, in its place, and the connection is read
 // all the same.
-func TestASlowFunctionMissesWhatDoesNotFit(t *testing.T) {
+func TestASlowFunctionMissesEventsBeyondItsBuffer(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
 	channels(f)

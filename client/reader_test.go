@@ -193,7 +193,7 @@ func TestCloseEndsACallerThatReads(t *testing.T) {
 
 // A caller that reads has the replies of others too, and leaves the reading to the
 // background when its own has come.
-func TestOthersAreReadForAndReadOn(t *testing.T) {
+func TestACallerReadsRepliesForOthersWhileItWaits(t *testing.T) {
 	t.Parallel()
 	aside(t, client.Options{}, func(t *testing.T, f *fake, c *client.Client) {
 		f.on("session.ping", nil)

@@ -53,7 +53,7 @@ func eachType(t *testing.T, test func(t *testing.T, of reflect.Type)) {
 }
 
 // The encoder and the decoder for plain structs write and read the same bytes as the library.
-func TestPlainStructsAreAsTheLibraryHasThem(t *testing.T) {
+func TestPlainStructsAreEncodedAsByTheLibrary(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(1, 2))
 	written, read := 0, 0
@@ -79,7 +79,7 @@ func TestPlainStructsAreAsTheLibraryHasThem(t *testing.T) {
 }
 
 // Whatever a sidecar of another version sends, it is refused or read as the library does.
-func TestOddResultsAreAsTheLibraryHasThem(t *testing.T) {
+func TestUnusualResultsAreReadAsByTheLibrary(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(3, 4))
 	odd := []any{

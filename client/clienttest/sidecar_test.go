@@ -69,7 +69,7 @@ func TestTimePassesByAdvanceAlone(t *testing.T) {
 }
 
 // The cost fits after retry_after_ms, and not a millisecond earlier.
-func TestRetryAfterIsWhenItFits(t *testing.T) {
+func TestRetryAfterIsTheTimeUntilTheCostFits(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	for _, algorithm := range api.Algorithms {
@@ -474,7 +474,7 @@ func TestACallerThatGivesUpLeavesTheLine(t *testing.T) {
 	require.False(t, r.Held)
 }
 
-func TestWhatHasNoModelSaysSo(t *testing.T) {
+func TestAMethodWithoutAModelNamesTheRemedy(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	_, err := s.Client().LockExplain(t.Context(), "l")

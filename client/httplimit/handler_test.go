@@ -80,7 +80,7 @@ func TestARequestIsServedWithItsDecision(t *testing.T) {
 	require.False(t, ok)
 }
 
-func TestAPanicFreesThePlaceToo(t *testing.T) {
+func TestAPanicGivesThePermitBack(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
 	require.PanicsWithValue(t, "oh", func() {
@@ -199,7 +199,7 @@ func TestFaultsAreMasked(t *testing.T) {
 	require.ErrorIs(t, h.all()[0], api.Internal)
 }
 
-func TestWhatMayPassIsAnsweredWith503(t *testing.T) {
+func TestTemporaryErrorsAreAnsweredWith503(t *testing.T) {
 	t.Parallel()
 	for code, want := range map[api.Code]int{
 		api.Unavailable: http.StatusServiceUnavailable, api.Draining: http.StatusServiceUnavailable,

@@ -308,7 +308,7 @@ func TestWhatWasNeverSentIsGivenBack(t *testing.T) {
 }
 
 // A request that may have reached the server keeps its cost; only its permit is released.
-func TestWhatMayHaveBeenSentStaysTaken(t *testing.T) {
+func TestARequestThatMayHaveBeenSentKeepsItsCharge(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
 	s := remote(t, func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
@@ -452,7 +452,7 @@ func TestWithoutAPlaceNothingIsEnded(t *testing.T) {
 	}
 }
 
-func TestABodyThatTakesWritesStillDoes(t *testing.T) {
+func TestABodyOfASwitchedProtocolCanStillBeWritten(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
 	s := remote(t, func(w http.ResponseWriter, _ *http.Request) {

@@ -514,7 +514,7 @@ func TestDoctorNamesKeysWithoutATTL(t *testing.T) {
 	broken{"redis-ttl", doctor.Warn, "1 key of ours without a TTL that should have one: " + keys[0], "EXPIRE or DEL them"}.names(t, found)
 }
 
-func TestDoctorAndServeSayTheSame(t *testing.T) {
+func TestDoctorAndServeReportTheSameFindings(t *testing.T) {
 	t.Parallel()
 	socket := socketIn(t)
 	require.NoError(t, os.WriteFile(socket, nil, 0o600))

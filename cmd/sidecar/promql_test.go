@@ -183,7 +183,7 @@ func (r *promReader) list(end string, follows func() error) ([]string, error) {
 	return nil, fmt.Errorf("a list of labels without its %s", end)
 }
 
-func TestWhatAnExpressionNamesIsFound(t *testing.T) {
+func TestMetricsAndLabelsOfAnExpressionAreFound(t *testing.T) {
 	t.Parallel()
 	got, err := readPromQL(`histogram_quantile(0.99 * 1e0, sum by (namespace, le) (rate(a_bucket{x="}",y!~'b|c'}[5m])))
 		/ on(pod) group_left (node) (b == bool 0 and c{} offset 15m) or label_replace(count(d), "e", "f", "g", "h") > 0.5`)

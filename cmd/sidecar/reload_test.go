@@ -445,7 +445,7 @@ func replaceQuietly(file string) {
 	}
 }
 
-func TestTheFoldersThatDecideWhatAFileIs(t *testing.T) {
+func TestAllFoldersOnTheWayToAFileAreWatched(t *testing.T) {
 	t.Parallel()
 	top, err := filepath.EvalSymlinks(t.TempDir())
 	require.NoError(t, err)

@@ -268,7 +268,7 @@ func TestAnOccupiedPortIsOneClearLineAndLeavesNothingBehind(t *testing.T) {
 	require.NoFileExists(t, socket)
 }
 
-func TestTheEmbeddedStoreIsSaidLoudly(t *testing.T) {
+func TestTheEmbeddedStoreIsWarnedAbout(t *testing.T) {
 	t.Parallel()
 	s := serve(t, socketIn(t), []string{noGrace}, "--redis", "embedded")
 	wait(t, s.socket)

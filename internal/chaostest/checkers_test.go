@@ -283,7 +283,7 @@ func TestAdmissionsStayWithinTheirBound(t *testing.T) {
 	require.Empty(t, chaostest.Bounded(charges(1, 1, 1, 1), api.Band{Limit: 4, PeriodMS: 1000}, 0, 0), "without a burst the limit is the capacity")
 }
 
-func TestWhatIsTakenIsCountedOnce(t *testing.T) {
+func TestEachChargeIsCountedOnce(t *testing.T) {
 	t.Parallel()
 	of := []chaostest.Charge{
 		{Key: "k", Cost: 2, Admitted: true},

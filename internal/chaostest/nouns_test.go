@@ -277,7 +277,7 @@ func TestWhatAQueueDelivers(t *testing.T) {
 	require.Empty(t, chaostest.Delivered(entries("a", "b"), nil, false, chaostest.Never), "it was not emptied")
 }
 
-func TestAnEntryOfWhichNobodyKnowsMayComeLateOrNever(t *testing.T) {
+func TestAnEntryOfUnknownOutcomeMayBeDeliveredLateOrNever(t *testing.T) {
 	t.Parallel()
 	put := entries("a", "b")
 	put[0].Return = chaostest.Never

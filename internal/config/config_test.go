@@ -340,7 +340,7 @@ func TestFileThatCannotBeRead(t *testing.T) {
 	require.ErrorContains(t, err, "has more than 1048576 bytes, the most of a configuration; name the right file")
 }
 
-func TestChecksOfOthersJoinInWithTheirLines(t *testing.T) {
+func TestChecksOfOtherPackagesAddTheirLines(t *testing.T) {
 	t.Parallel()
 	src := config.Sources{
 		File: write(t, "rules:\n  items:\n    - name: a\n      limits:\n        - limit: -1\nhttp: {addr: x}\n"),
@@ -386,7 +386,7 @@ func TestEveryKindOfRedisIsTaken(t *testing.T) {
 
 // Helm parses YAML 1.1 and turns a bare off into false, while a value from JSON stays a
 // word: the file may have either.
-func TestWhatIsOnOrOffIsWrittenEitherWay(t *testing.T) {
+func TestSwitchesAcceptEachSpelling(t *testing.T) {
 	t.Parallel()
 	for written, want := range map[string]bool{"on": true, "off": false, "true": true, "false": false, `"on"`: true, `"false"`: false} {
 		file := write(t, "telemetry: {record_keys: "+written+"}\nrules: {items: [{name: a, deny_cache: "+written+", shadow: "+written+"}]}\n")

@@ -37,7 +37,7 @@ func TestRefusalsAreReportedOncePerSecondWithTheirCount(t *testing.T) {
 	require.Equal(t, []string{"r 1"}, a.Told())
 }
 
-func TestOnlyWhatIsAlikeIsSampledTogether(t *testing.T) {
+func TestOnlyEqualEventsAreSampledTogether(t *testing.T) {
 	t.Parallel()
 	a := coordtest.NewAudience()
 	other := refusal("r")

@@ -136,7 +136,7 @@ func replies(client, server net.Conn, asked <-chan *held) {
 // A call that ends while its script is on its way leaves nothing behind, neither a ticket in a waiting line nor a
 // lease: the give-back may use another connection, and must not overtake the script. Which connection a call uses
 // depends on how many calls were alone since many were in flight together, so that each number of them is tried.
-func TestWhatGivesBackDoesNotOvertakeWhatTakes(t *testing.T) {
+func TestAReleaseDoesNotOvertakeItsAcquire(t *testing.T) {
 	t.Parallel()
 	const most = 20 // more than make a difference
 	prefix, way := redistest.Prefix(t), startGate(t, redistest.URL(t))

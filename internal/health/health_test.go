@@ -79,7 +79,7 @@ func after(d time.Duration) {
 	synctest.Wait()
 }
 
-func TestTwoBadRoundsLeaveAndOneGoodReturns(t *testing.T) {
+func TestTwoFailedRoundsMakeItUnreadyAndOneGoodRoundReady(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		redis := &fake{name: "redis"}
 		h := start(t, health.Options{Ready: []health.Check{redis.check()}})
@@ -157,7 +157,7 @@ func TestARedisThatHangsLeavesTheProcessAlive(t *testing.T) {
 	})
 }
 
-func TestALoopThatStandsStillIsNotLive(t *testing.T) {
+func TestALoopThatStopsIsNotLive(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, first := make(chan struct{}), true
 		h := start(t, health.Options{Live: []health.Check{{Name: "socket", Run: func(context.Context) (string, error) {

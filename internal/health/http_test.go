@@ -34,7 +34,7 @@ func sick(t *testing.T) *health.Health {
 	})
 }
 
-func TestWhatProbesAreTold(t *testing.T) {
+func TestProbesGetTheStateAndItsReasons(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := sick(t)
 		defer h.Stop()
@@ -112,7 +112,7 @@ func TestTheReportIsThatOfTheCall(t *testing.T) {
 	})
 }
 
-func TestAReadySidecarSaysItsWarningsToo(t *testing.T) {
+func TestAReadySidecarReportsItsWarnings(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := start(t, health.Options{Ready: []health.Check{
 			(&fake{name: "redis", err: &finding.Problem{ID: "x", Cause: "maxmemory-policy is allkeys-lru", Fix: "change it", Warns: true}}).check(),

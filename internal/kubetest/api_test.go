@@ -199,7 +199,7 @@ func TestAPITwoReleases(t *testing.T) {
 
 // Two releases for one namespace: helm refuses the second and names the first. If the second one
 // is installed in another way, pods still get only one sidecar.
-func TestAPIOneNamespaceOfTwoReleases(t *testing.T) {
+func TestAPITwoReleasesInOneNamespace(t *testing.T) {
 	t.Parallel()
 	first, ns := injects(t)
 	spare := kubetest.Namespace(t)

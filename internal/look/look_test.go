@@ -132,7 +132,7 @@ func TestWholeGoesOnUntilAllIsSeenOrItIsEnough(t *testing.T) {
 	require.Equal(t, "still looking: 3 pages so far, and there are more keys", note)
 }
 
-func TestWhatRanksFirstIsKept(t *testing.T) {
+func TestTheFirstOfTheRankingAreKept(t *testing.T) {
 	t.Parallel()
 	f := &fake{}
 	for p := range 10 {

@@ -259,7 +259,7 @@ var refusals = []string{
 // it has time.
 var passing = []string{"TRYAGAIN", "NOSCRIPT"}
 
-func TestWhatRedisTurnedAwayIsTriedAgain(t *testing.T) {
+func TestACallThatRedisRefusedIsTriedAgain(t *testing.T) {
 	t.Parallel()
 	for _, line := range refusals {
 		t.Run(line, func(t *testing.T) {
@@ -277,7 +277,7 @@ func TestWhatRedisTurnedAwayIsTriedAgain(t *testing.T) {
 // forever returns a part with so many refusals that no call gets beyond the last one.
 func forever(line string) []string { return slices.Repeat([]string{line}, 10_000) }
 
-func TestWhatRedisTurnsAwayForEverEndsWithTheDeadline(t *testing.T) {
+func TestACallThatRedisKeepsRefusingEndsAtItsDeadline(t *testing.T) {
 	t.Parallel()
 	for _, line := range refusals {
 		t.Run(line, func(t *testing.T) {
@@ -333,7 +333,7 @@ func TestARefusalEndsACallLongBeforeItsDeadline(t *testing.T) {
 	}
 }
 
-func TestErrorsOfTheScriptItselfAreNotTriedAgain(t *testing.T) {
+func TestErrorsOfAScriptAreNotRetried(t *testing.T) {
 	t.Parallel()
 	for _, line := range []string{
 		"ERR user_script:1: attempt to index a nil value script: 5c9d, on @user_script:1.",

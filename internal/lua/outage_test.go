@@ -33,7 +33,7 @@ func untilDown(t *testing.T, r *lua.Runner) {
 	}
 }
 
-func TestRedisDownAtOpenIsAStateAndEndsByItself(t *testing.T) {
+func TestAStoreOpenedDuringAnOutageRecoversByItself(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
 	s.Stop()

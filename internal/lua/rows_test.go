@@ -236,7 +236,7 @@ func hangUpTLS(t *testing.T, l net.Listener) {
 	t.Cleanup(func() { _ = l.Close(); <-done })
 }
 
-func TestWhatIsWrongWithTheWayIsNamedOnEveryTopology(t *testing.T) {
+func TestTroubleWithTheConnectionIsNamedOnEveryTopology(t *testing.T) {
 	t.Parallel()
 	good := redistest.NewCertificates(t)
 	for name, w := range wrongWays(t) {

@@ -50,7 +50,7 @@ func (s *scripted) say(what string) {
 }
 
 // A call that was submitted is not executed while the call ahead of it still has to be tried again.
-func TestWhatIsBehindAFailureIsKeptBack(t *testing.T) {
+func TestCallsBehindAFailedCallAreHeldBack(t *testing.T) {
 	t.Parallel()
 	redistest.Stores(t, func(t *testing.T, url string) {
 		r, key := luatest.Open(t, lua.Options{URL: url}), redistest.Prefix(t)+":{k}"

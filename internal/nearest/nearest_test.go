@@ -40,7 +40,7 @@ func TestNameNeverReplacesAWholeShortName(t *testing.T) {
 	require.False(t, ok)
 }
 
-func TestSwappedLettersAreOneSlip(t *testing.T) {
+func TestSwappedLettersCountAsOneMistake(t *testing.T) {
 	t.Parallel()
 	got, ok := nearest.Name("lokc", []string{"loxx", "lock"})
 	require.True(t, ok)

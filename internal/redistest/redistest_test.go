@@ -72,7 +72,7 @@ func TestGivenServerIsUsedAndLeftRunning(t *testing.T) {
 	require.NoError(t, s.Client(t).Ping(context.Background()).Err())
 }
 
-func TestWhatCannotBeHadIsNamed(t *testing.T) {
+func TestARedisThatCannotBeHadNamesTheReason(t *testing.T) {
 	t.Parallel()
 	_, _, _, err := redistest.Open(env(redistest.EnvMode, "vm"))
 	require.ErrorContains(t, err, redistest.EnvMode)

@@ -15,7 +15,7 @@ import (
 )
 
 // Bytes that are not UTF-8 are returned unchanged, so that the client can use them in its next call.
-func TestBytesThatAreNotUTF8ComeBackAsTheyCame(t *testing.T) {
+func TestBytesThatAreNotUTF8AreReturnedUnchanged(t *testing.T) {
 	eachStore(t, func(t *testing.T, url string) {
 		p := serveOn(t, rpc.Options{}, luatest.Open(t, lua.Options{URL: url})).dial(t)
 		e9, ea, pool := []byte("\xe9"), []byte("\xea"), []byte("p\xff")

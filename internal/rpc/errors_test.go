@@ -50,7 +50,7 @@ func TestEveryErrorHasItsCode(t *testing.T) {
 	}
 }
 
-func TestMaybeExecutedIsSaidInBothForms(t *testing.T) {
+func TestMaybeExecutedIsInBothFormsOfErrors(t *testing.T) {
 	t.Parallel()
 	lost := &coord.Error{Code: api.Unavailable, Err: errors.New("x"), MaybeExecuted: true}
 	e := coord.Wire(lost)

@@ -44,7 +44,7 @@ func lost(name string) coord.Event {
 	return coord.Event{Kind: coord.EventLost, Noun: "lock", Name: name, Reason: "expired"}
 }
 
-func TestEventsComeToWhoSubscribed(t *testing.T) {
+func TestEventsAreSentToSubscribers(t *testing.T) {
 	t.Parallel()
 	b, hub := serveEvents(t, rpc.Options{})
 	p, other := b.dial(t), b.dial(t)

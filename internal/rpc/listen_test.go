@@ -82,7 +82,7 @@ func TestTheSocketGoesToItsOwner(t *testing.T) {
 	require.NoFileExists(t, path)
 }
 
-func TestItsFolderIsMadeOrLeftAsItIs(t *testing.T) {
+func TestTheFolderOfTheSocketIsMadeOrLeftUnchanged(t *testing.T) {
 	t.Parallel()
 	folder := filepath.Join(t.TempDir(), "run", "coxswain")
 	_, err := listen(t, rpc.Options{Path: filepath.Join(folder, "s.sock")})

@@ -74,7 +74,7 @@ func TestACallThatIsNotLoggedAllocatesNothing(t *testing.T) {
 	require.Zero(t, testing.AllocsPerRun(100, record))
 }
 
-func TestTheNameInTheLogIsWhatTheCallIsAbout(t *testing.T) {
+func TestTheLogNamesWhatACallActsOn(t *testing.T) {
 	t.Parallel()
 	of := make(map[string][]string)
 	for _, s := range api.Methods() {

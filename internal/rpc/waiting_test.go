@@ -34,7 +34,7 @@ func asInt(v any) int64 {
 
 // While two thousand calls of one connection wait, the connection's releases and
 // cancels are served.
-func TestWaitingCallsKeepNothingOut(t *testing.T) {
+func TestWaitingCallsBlockNoOtherCalls(t *testing.T) {
 	t.Parallel()
 	const many = 2000
 	b := serveOn(t, rpc.Options{}, luatest.Open(t, lua.Options{URL: redistest.URL(t)}))

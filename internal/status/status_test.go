@@ -323,7 +323,7 @@ func TestAllViewersShareAnError(t *testing.T) {
 }
 
 // With a slow Redis the first look takes longer than a look may. The page shows the pages that were read in time.
-func TestASlowFirstLookIsShownAsFarAsItCame(t *testing.T) {
+func TestAnUnfinishedFirstSurveyIsShown(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		f := &fake{slow: 900 * time.Millisecond, pages: 100, locks: []api.LockEntry{{Name: "a"}}}

@@ -124,7 +124,7 @@ func wide(t *testing.T, b browser) []string {
 }
 
 // On a phone all sections are below each other, none is cut off, and each value has its heading.
-func TestItFitsAPhone(t *testing.T) {
+func TestThePageFitsAPhone(t *testing.T) {
 	p, b := alone(t)
 	c := p.client(t, "spider", "worker-1")
 	call(t, c, "lock.acquire", map[string]any{"name": "nightly", "ttl_ms": 3_600_000})
@@ -168,7 +168,7 @@ func TestLightAndDarkCanBeRead(t *testing.T) {
 	require.Equal(t, map[string]string{"light": "rgb(244, 246, 248)", "dark": "rgb(14, 18, 23)"}, back)
 }
 
-func TestItIsReadWithoutAMouseAndWithoutEyes(t *testing.T) {
+func TestThePageWorksByKeyboardAndScreenReader(t *testing.T) {
 	p, b := alone(t)
 	call(t, p.client(t, "spider", "worker-1"), "lock.acquire", map[string]any{"name": "nightly", "ttl_ms": 3_600_000})
 	b.says(t, "locks", "nightly")
@@ -216,7 +216,7 @@ func TestAnotherHostIsRefused(t *testing.T) {
 	b.shows(t, strings.Replace(p.page(), "127.0.0.1", "localhost", 1))
 }
 
-func TestItSaysSinceWhenTheSidecarIsAwayAndGoesOn(t *testing.T) {
+func TestThePageShowsSinceWhenTheSidecarIsUnreachableAndRecovers(t *testing.T) {
 	p, b := alone(t)
 	call(t, p.client(t, "spider", "worker-1"), "lock.acquire", map[string]any{"name": "nightly", "bind": "ttl", "ttl_ms": 3_600_000})
 	b.says(t, "locks", "nightly")

@@ -304,7 +304,7 @@ func TestConcurrentUseKeepsEveryCount(t *testing.T) {
 	}
 }
 
-func TestNopTakesEverything(t *testing.T) {
+func TestNopAcceptsEveryMeasurement(t *testing.T) {
 	tel := telemetry.Nop()
 	recordAll(t, tel, func(int) string { return "x" })
 	_, span := tel.Tracer().Start(t.Context(), "x")

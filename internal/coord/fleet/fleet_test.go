@@ -93,7 +93,7 @@ func TestASidecarThatStopsIsListedNoMore(t *testing.T) {
 	require.Equal(t, map[string]int64{"other": 0}, seen)
 }
 
-func TestWhatASidecarSaysOfItselfIsListedAndBounded(t *testing.T) {
+func TestTheDescriptionOfASidecarIsListedAndBounded(t *testing.T) {
 	t.Parallel()
 	f := newFleets(t)
 	long := strings.Repeat("x", 300)

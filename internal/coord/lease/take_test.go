@@ -19,7 +19,7 @@ import (
 
 // A call ends while its script is under way. What the script may take is given back after the script has run: in the
 // other order the lease, or the ticket in the waiting line, would stay taken.
-func TestNothingIsGivenBackBeforeTheScriptThatTakesItHasRun(t *testing.T) {
+func TestNothingIsReleasedBeforeTheScriptThatAcquiresItHasRun(t *testing.T) {
 	for what, c := range map[string]struct {
 		waiter string
 		made   bool // the sidecar made the token, so that no other call can name it

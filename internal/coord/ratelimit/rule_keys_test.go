@@ -99,7 +99,7 @@ func TestEachMistakeAboutKeysHasOneMessageWithItsRemedy(t *testing.T) {
 	}
 }
 
-func TestWhatARuleMayHaveIsAllowed(t *testing.T) {
+func TestEachFieldOfARuleIsAccepted(t *testing.T) {
 	t.Parallel()
 	r := rule("all", band(80, 10*time.Minute))
 	r.Overrides = []api.Override{
@@ -154,7 +154,7 @@ func TestHeadroomIsKeptBackFromEveryLimitAndBurst(t *testing.T) {
 	}
 }
 
-func TestWhatCountsIsTheGroupOrTheKey(t *testing.T) {
+func TestCallsAreCountedByGroupOrKey(t *testing.T) {
 	t.Parallel()
 	r := rule("r", band(10, time.Second))
 	r.Groups = []api.Group{{Suffix: "Example.com"}, {Glob: "api-*", Name: "apis"}, {Glob: "*.example.com", Name: "never"}}

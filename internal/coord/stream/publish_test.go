@@ -158,7 +158,7 @@ func TestMessagesThatAreTooLongOrTooManyAreRefused(t *testing.T) {
 	coordtest.RequireCode(t, many(one, api.StreamNewMessage{Fields: fields, Body: []byte("x")}), api.InvalidArgument, "messages[1].body: ")
 }
 
-func TestAMessageIsKeptAsItCameWithItsTraceContext(t *testing.T) {
+func TestAMessageIsStoredUnchangedWithItsTraceContext(t *testing.T) {
 	t.Parallel()
 	s := sidecarOn(t, redistest.URL(t))
 	const client = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
