@@ -14,8 +14,9 @@ import (
 )
 
 // maxWaiterBytes is the memory that a waiting call may take in this process: its params, its
-// context, and its entry in the waiting line. It has no goroutine, and so no stack.
-const maxWaiterBytes = 4 << 10
+// context, and its entry in the waiting line. It has no goroutine, and so no stack. It is what
+// cmd/sidecar divides the memory limit by (waiterBytes).
+const maxWaiterBytes = 5 << 10
 
 // Not parallel, since it measures the memory of the whole process.
 func TestACallThatWaitsCostsAFewKiB(t *testing.T) {
