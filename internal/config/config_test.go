@@ -227,7 +227,7 @@ func TestAPrintedConfigurationQuotesTextThatYAMLWouldReadOtherwise(t *testing.T)
 	t.Parallel()
 	for _, text := range []string{
 		"?", "? x", "-", "- x", "~", "null", "0660", "1e3", "yes", "a: b", "a #b",
-		" a", "a ", "<<", "=", "...", "---", "&a", "*a", "!a", "%a", "`a", "|", ">",
+		" a", "a ", "<<", "=", "...", "---", "&a", "*a", "!a", "%a", "`a", "|", ">", ":", ": a", "a:", ":8086",
 	} {
 		c, err := config.Load(config.Sources{Flags: []config.Flag{{Name: "--socket", Path: "socket.path", Value: text}}})
 		require.NoError(t, err)

@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"io"
 	"reflect"
-	"regexp"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/goccy/go-yaml"
 )
@@ -77,11 +77,13 @@ func (c *Config) Unlike(printed *Config) []string {
 // since a terminal would carry out control sequences in it, and where it begins with a sign, since the encoder leaves some
 // of these texts plain although they mean something else in YAML: ?, ---, and others.
 func quoteUnclear(text string) ([]byte, error) {
-	if strings.ContainsFunc(text, func(r rune) bool { return !strconv.IsPrint(r) }) || !plainStart.MatchString(text) {
+	if strings.ContainsFunc(text, func(r rune) bool { return !strconv.IsPrint(r) }) || strings.IndexFunc(text, beginsPlain) != 0 {
 		return []byte(strconv.Quote(text)), nil
 	}
 	return yaml.Marshal(text)
 }
 
-// plainStart matches text whose first character is no sign of YAML's: a word, a number, an absolute path, :8086.
-var plainStart = regexp.MustCompile(`^[\pL\pN/:]`)
+// beginsPlain reports whether text with this first character is no syntax of YAML: a word, a number, an absolute path, :8086.
+func beginsPlain(first rune) bool {
+	return unicode.IsLetter(first) || unicode.IsNumber(first) || first == '/' || first == ':'
+}
