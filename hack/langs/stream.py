@@ -58,6 +58,8 @@ check("with the reason", letter["reason"] == "ValueError('no good')" and letter[
 fails.clear()
 sidecar.call("stream.redrive", stream="python", ids=[letter["id"]])
 check("which is redriven", (got := heard.get(timeout=LIMIT)) == (b"poison", 1), got)
+# A message whose acknowledgement had not left the broken connection would be delivered a second time.
+check("and acknowledged", until(lambda: stats("python")["groups"][0]["pending"] == 0), stats("python"))
 
 broken = consumer.socket
 broken.shutdown(2)
