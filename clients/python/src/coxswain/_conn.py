@@ -11,14 +11,11 @@ import math
 import socket
 from collections import deque
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import msgpack
 
 from ._errors import Broken, CoxswainError, DeadlineExceeded, InvalidArgument, Overloaded, read_error
-
-if TYPE_CHECKING:
-    from ._lease import Lease
 
 # How many bytes may wait to be sent while the sidecar does not read.
 MAX_QUEUE_BYTES = 8 << 20
@@ -44,13 +41,29 @@ class Subscriber(Protocol):
         """The connection has ended: no notification follows."""
 
 
+class Held(Protocol):
+    """A lease that a call may acquire. The program has it too, so that the methods which the connection calls are private."""
+
+    def _bind(self, conn: Connection) -> None:
+        """Called when the acquisition is sent: the validity of its grant counts from here."""
+
+    def _note_token(self, conn: Connection, result: dict[str, Any]) -> None:
+        """Records the token that the sidecar made, before a notification of its loss can be read."""
+
+    def _give_back_late(self, conn: Connection, result: dict[str, Any]) -> None:
+        """Gives back a grant that arrives after its caller has gone."""
+
+    def _lose(self, reason: str) -> None:
+        """The lease is lost, by a notification or by the end of the connection."""
+
+
 class Call:
     """A request, which may be sent on several connections one after the other."""
 
     __slots__ = ("deadline", "future", "lease", "method", "msgid", "opens", "own_deadline", "params", "sent", "waits")
 
     def __init__(
-        self, method: str, params: dict[str, Any], deadline: float, waits: bool, lease: Lease | None = None, opens: Opening | None = None
+        self, method: str, params: dict[str, Any], deadline: float, waits: bool, lease: Held | None = None, opens: Opening | None = None
     ) -> None:
         self.method = method
         self.params = params
@@ -97,7 +110,7 @@ class Connection(asyncio.Protocol):
         self.sock = sock
         self.dead: asyncio.Future[None] = loop.create_future()
         self.error: str | None = None
-        self.held: dict[str, Lease] = {}  # by token
+        self.held: dict[str, Held] = {}  # by token
         self.session = ""
         self.max_frame = 0  # 0 = not known
         self.max_running = 1 << 30

@@ -21,7 +21,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from ._conn import Call, Connection, Opening
+from ._conn import Call, Connection, Held, Opening
 from ._errors import Broken, ClosedError, ConnectError, CoxswainError, Unavailable
 from ._methods import IDEMPOTENT
 
@@ -254,7 +254,7 @@ class Core:
         params: dict[str, Any],
         deadline: float | None = None,
         *,
-        lease: Any = None,
+        lease: Held | None = None,
         opens: Opening | None = None,
         on: Connection | None = None,
     ) -> Any:

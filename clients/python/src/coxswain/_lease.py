@@ -135,23 +135,20 @@ class Lease:
     def _lost_error(self, reason: str) -> LostError:
         return LostError(f"{self._kind.noun} {self.name}: {reason}", reason=reason)
 
-    # The grant. The connection calls these while it reads and writes.
+    # The methods of Held, by which the connection binds and loses the lease.
 
     def _bind(self, conn: Connection) -> None:
-        """Called when the acquisition is sent: the validity of its grant counts from here."""
         self._on, self._confirmed, self._loss = conn, conn.loop.time(), None
         if self._session and not self._kind.named:
             conn.held[self.token] = self
 
     def _note_token(self, conn: Connection, result: dict[str, Any]) -> None:
-        """Records the token that the sidecar made, before a notification of its loss can be read."""
         if self._kind.named and result[self._kind.granted]:
             self.token = result.get(self._kind.token, "")
             if self._session and self.token:
                 conn.held[self.token] = self
 
     def _give_back_late(self, conn: Connection, result: dict[str, Any]) -> None:
-        """Gives back a grant that arrives after its caller has gone."""
         if result[self._kind.granted]:
             token = result.get(self._kind.token) or self.token
             conn.held.pop(token, None)
