@@ -112,14 +112,12 @@ func (m *model) leased(noun, name, token string) *lease {
 
 // of returns the leases of a name, the oldest first.
 func (m *model) of(noun, name string) []*lease {
-	var found []*lease
-	for _, l := range m.leases {
-		if l.noun == noun && l.name == name {
-			found = append(found, l)
-		}
-	}
-	slices.SortFunc(found, func(a, b *lease) int { return a.number - b.number })
-	return found
+	return slices.DeleteFunc(m.sortedLeases(), func(l *lease) bool { return l.noun != noun || l.name != name })
+}
+
+// sortedLeases returns all leases, the oldest first.
+func (m *model) sortedLeases() []*lease {
+	return slices.SortedFunc(maps.Values(m.leases), func(a, b *lease) int { return a.number - b.number })
 }
 
 func (l *lease) fenceText() string { return strconv.FormatUint(l.fence, 10) }

@@ -22,7 +22,6 @@ package clienttest
 import (
 	"context"
 	"errors"
-	"maps"
 	"net"
 	"os"
 	"path/filepath"
@@ -196,15 +195,12 @@ func (s *Sidecar) Lose(noun, name, reason string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.expire()
-	n := 0
-	for _, l := range s.sortedLeases() {
-		if l.noun == noun && l.name == name {
-			s.lose(l, reason)
-			n++
-		}
+	lost := s.of(noun, name)
+	for _, l := range lost {
+		s.lose(l, reason)
 	}
 	s.wake()
-	return n
+	return len(lost)
 }
 
 // Emit sends an event to the connections that subscribed to its kind by events.subscribe. An AtMS of
@@ -347,9 +343,4 @@ func On[P, R any](s *Sidecar, m api.Method[P, R], fn func(P) (R, error)) {
 		r, err := fn(p)
 		return &r, err
 	}}
-}
-
-// sortedLeases returns all leases, the oldest first.
-func (s *Sidecar) sortedLeases() []*lease {
-	return slices.SortedFunc(maps.Values(s.leases), func(a, b *lease) int { return a.number - b.number })
 }
