@@ -61,8 +61,11 @@ check("which is redriven", (got := heard.get(timeout=LIMIT)) == (b"poison", 1), 
 # A message whose acknowledgement had not left the broken connection would be delivered a second time.
 check("and acknowledged", until(lambda: stats("python")["groups"][0]["pending"] == 0), stats("python"))
 
-broken = consumer.socket
+sessions = lambda: {s["session"] for s in sidecar.call("inspect.snapshot")["sessions"] if s["client"] == "consumer"}  # noqa: E731
+broken, old = consumer.socket, sessions()
 broken.shutdown(2)
+# Until the sidecar has noticed the end it would send a message into the broken connection, and deliver it a second time.
+check("its connection ends", old and until(lambda: not old & sessions()), old)
 publish(b"after")
 check("a consumer whose connection broke comes back", (got := heard.get(timeout=LIMIT)) == (b"after", 1), got)
 check("on a connection of its own", consumer.socket is not broken, broken)
