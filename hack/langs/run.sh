@@ -23,7 +23,7 @@ export COXSWAIN_SOCKET=$dir/s.sock
 export PATH=$dir:$PATH
 "$dir/sidecar" serve --redis embedded --http 127.0.0.1:0 >"$dir/sidecar.log" 2>&1 &
 pid=$!
-"$dir/sidecar" wait --timeout 30s >/dev/null
+"$dir/sidecar" wait --timeout 5m >/dev/null
 
 passed=0 failed=0
 

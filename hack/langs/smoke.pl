@@ -31,7 +31,7 @@ my $r = call('session.ping', {});
 check('ping', $r->{now_at_ms} > 1.5e12, $r->{now_at_ms});
 # A child with the socket would keep the program's locks after the program's end.
 check('a child does not keep the connection open', fcntl($socket, F_GETFD, 0) & FD_CLOEXEC);
-my %limit = (key => 'perl', algorithm => 'token_bucket', limits => [{ limit => 1, period_ms => 60000 }]);
+my %limit = (key => 'perl', algorithm => 'token_bucket', limits => [{ limit => 1, period_ms => 3600000 }]);
 check('the first is allowed', call('ratelimit.acquire', \%limit)->{allowed});
 $r = call('ratelimit.acquire', \%limit);
 check('the second is refused', !$r->{allowed} && $r->{retry_after_ms} > 0, $r->{retry_after_ms});

@@ -31,7 +31,7 @@ got = client.call("session.ping")
 check("ping without params", got["now_at_ms"].is_a?(Integer), got)
 # A child with the socket would keep the program's locks after the program's end.
 check("a child does not keep the connection open", client.socket.close_on_exec?, nil)
-limit = { key: "ruby", algorithm: "token_bucket", limits: [{ limit: 2, period_ms: 60_000.0 }] } # a float, as JavaScript sends
+limit = { key: "ruby", algorithm: "token_bucket", limits: [{ limit: 2, period_ms: 3_600_000.0 }] } # a float, as JavaScript sends
 got = Array.new(3) { client.call("ratelimit.acquire", limit)["allowed"] }
 check("symbols as keys, a float as period", got == [true, true, false], got)
 got = client.call("lock.acquire", { name: "ruby", ttl_ms: nil })
