@@ -176,6 +176,21 @@ async def test_subscriptions_go_on_when_the_sidecar_is_started_again(own: Callab
         await (await message).ack()
 
 
+async def test_the_gap_of_a_broken_connection_is_before_the_first_message_of_the_next() -> None:
+    async with Fake() as fake, AsyncClient(socket=fake.socket) as c:
+
+        def subscribe(peer: Any, params: Any) -> Any:
+            peer.reply(peer.msgid, {"subscription": f"s{len(fake.peers)}"})
+            if len(fake.peers) == 2:  # it is read together with the answer
+                peer.notify("pubsub.message", {"subscription": "s2", "channel": "c", "body": b"x"})
+
+        fake.answers["pubsub.subscribe"] = subscribe
+        fake.answers["pubsub.unsubscribe"] = lambda peer, params: {"unsubscribed": True}
+        async with c.pubsub("c") as sub:
+            fake.peers[0].close()
+            assert (await sub.get()).missed == -1
+
+
 async def test_several_tasks_may_wait_for_messages_of_one_subscription(client: Callable[..., AsyncClient], name: str) -> None:
     async with client() as c:
         sub = c.stream(name, group="g")

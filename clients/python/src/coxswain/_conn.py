@@ -34,6 +34,9 @@ _pack = msgpack.Packer(unicode_errors="surrogateescape").pack
 class Subscriber(Protocol):
     """Receives the notifications of one subscription on one connection."""
 
+    def began(self, sub: str) -> None:
+        """The sidecar has answered with the id of the subscription. Its notifications follow."""
+
     def receive(self, method: str, params: dict[str, Any]) -> None:
         """Takes a notification. It must not wait."""
 
@@ -92,6 +95,9 @@ class _Refusal:
     def __init__(self, conn: Connection, give_back: str) -> None:
         self._conn = conn
         self._give_back = give_back
+
+    def began(self, sub: str) -> None:
+        pass
 
     def receive(self, method: str, params: dict[str, Any]) -> None:
         if method == "stream.message":
@@ -344,6 +350,7 @@ class Connection(asyncio.Protocol):
 
     def _attach(self, to: Subscriber, sub: str) -> None:
         self._subs[sub] = to
+        to.began(sub)
         for known, method, params in self._early:
             if known == sub:
                 to.receive(method, params)

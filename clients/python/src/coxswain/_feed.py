@@ -50,6 +50,12 @@ class Subscription(Generic[M]):
 
     # The connection calls these.
 
+    def began(self, sub: str) -> None:
+        # Here and not in the code that waits for the answer: the first message may be read together with it.
+        again, self._id = self._id != "", sub
+        if again:
+            self._reopened()
+
     def receive(self, method: str, params: dict[str, Any]) -> None:
         raise NotImplementedError
 
@@ -72,11 +78,8 @@ class Subscription(Generic[M]):
                 # Without a request id: a stored reply would name a subscription that ended with its connection.
                 params = {**self._params, "_request_id": ""}
                 self._conn = conn
-                r = await self._core.invoke(self._subscribe, params, opens=opening, on=conn)
+                await self._core.invoke(self._subscribe, params, opens=opening, on=conn)
                 if conn.error is None:
-                    self._id = r["subscription"]
-                    if again:
-                        self._reopened()
                     return
             except Broken:
                 pass
@@ -91,7 +94,7 @@ class Subscription(Generic[M]):
             pause = min(2 * pause, LONGEST_PAUSE)
 
     def _reopened(self) -> None:
-        """Called when the subscription goes on, on another connection."""
+        """Called when the subscription goes on, on another connection, before its messages are received."""
 
     def _begin(self) -> None:
         """Resets the subscription if the loop has changed. Messages that came on another loop belong to it, perhaps in the parent process."""
