@@ -194,7 +194,7 @@ def test_the_socket_is_that_of_the_environment(sidecar: Sidecar, monkeypatch: py
 
 
 def test_calls_of_a_closed_client_raise(sidecar: Sidecar, name: str) -> None:
-    c = Client(socket=sidecar.socket)
+    c = Client(socket=sidecar.socket, deadline=60)
     with pytest.raises(coxswain.LostError, match="the client was closed"), c.lock(name):
         waiting = threading.Thread(target=lambda: pytest.raises(coxswain.ClosedError, c.lock.acquire, name=name, wait_ms=60_000))
         waiting.start()
@@ -221,7 +221,7 @@ async def test_a_client_of_one_loop_serves_the_next(client: Callable[..., AsyncC
 
 
 def test_a_client_that_is_dropped_gives_back_what_it_holds(c: Client, sidecar: Sidecar, name: str) -> None:
-    dropped = Client(socket=sidecar.socket)
+    dropped = Client(socket=sidecar.socket, deadline=60)
     assert dropped.lock.acquire(name=name)["acquired"]
     del dropped
     gc.collect()
@@ -229,7 +229,7 @@ def test_a_client_that_is_dropped_gives_back_what_it_holds(c: Client, sidecar: S
 
 
 async def test_a_client_that_is_collected_on_its_own_thread_is_closed(sidecar: Sidecar, c: Client, name: str) -> None:
-    dropped = Client(socket=sidecar.socket)
+    dropped = Client(socket=sidecar.socket, deadline=60)
     assert dropped.lock.acquire(name=name)["acquired"]
     runner = dropped._runner
     assert runner is not None
@@ -240,7 +240,7 @@ async def test_a_client_that_is_collected_on_its_own_thread_is_closed(sidecar: S
 
 
 def test_an_async_client_that_is_not_closed_ends_with_its_loop(sidecar: Sidecar, c: Client, name: str) -> None:
-    waiter = AsyncClient(socket=sidecar.socket)
+    waiter = AsyncClient(socket=sidecar.socket, deadline=60)
 
     async def main() -> None:
         assert (await waiter.lock.acquire(name=name))["acquired"]

@@ -87,7 +87,7 @@ def test_a_block_of_a_page_runs(
     else:
 
         async def main() -> None:
-            async with AsyncClient(socket=sidecar.socket) as client:
+            async with AsyncClient(socket=sidecar.socket, deadline=60) as client:
 
                 async def work(fence: int) -> None:
                     given["done"].append(("work", fence))

@@ -274,7 +274,7 @@ def test_a_slow_on_event_delays_no_reply(sidecar: Sidecar, other: Client, name: 
         go_on.wait(60)
         received.append(params["name"])
 
-    with Client("tests", sidecar.socket, on_event=slow) as c:
+    with Client("tests", sidecar.socket, deadline=60, on_event=slow) as c:
         leases = [c.lock(f"{name}{i}").acquire() for i in range(5)]
         for i in range(5):
             other.lock.force_release(name=f"{name}{i}")

@@ -78,7 +78,7 @@ def test_a_lock_of_the_parent_is_free_when_the_parent_ends_though_its_child_live
     pid = os.fork()
     if pid == 0:  # the parent of the test's child
         try:
-            c = Client(socket=sidecar.socket)
+            c = Client(socket=sidecar.socket, deadline=60)
             c.lock(name).acquire()
             if os.fork() == 0:
                 os.read(read, 1)  # keeps running
@@ -115,7 +115,7 @@ def test_messages_stay_with_the_parent(c: Client, name: str) -> None:
 
 def _work(arguments: tuple[str, str]) -> int:
     socket, name = arguments
-    with Client(socket=socket) as c:
+    with Client(socket=socket, deadline=60) as c:
         r = c.ratelimit.acquire(key=name, algorithm="fixed_window", limits=[{"limit": 100, "period_ms": 3_600_000_000}])
         assert r["allowed"]
     return int(shared.lock.get(name=name)["held"]) + 10
@@ -158,7 +158,7 @@ def test_a_fork_while_threads_call(c: Client, name: str) -> None:
 
 
 def test_an_async_client_serves_a_child_of_its_loop(sidecar: Sidecar, name: str) -> None:
-    c = AsyncClient(socket=sidecar.socket)
+    c = AsyncClient(socket=sidecar.socket, deadline=60)
 
     async def hold() -> None:
         async with c.lock(name) as lk:

@@ -74,7 +74,7 @@ async def test_requests_are_limited_by_the_rule_of_their_host(client: Callable[.
 
 @hooks
 async def test_a_penalty_status_pauses_the_host_for_all_clients(client: Callable[..., AsyncClient], sidecar: Sidecar, name: str, hook: Any) -> None:
-    async with client() as c, AsyncClient("another", sidecar.socket) as another:
+    async with client() as c, AsyncClient("another", sidecar.socket, deadline=60) as another:
         await rule(c, name, 100)
         with site((200, None), (429, "3600")) as s:
             assert [await hook(c, name)(s.url), await hook(c, name)(s.url)] == [200, 429]

@@ -73,7 +73,7 @@ def test_a_long_wait_is_several_calls(c: Client, other: Client, name: str, monke
 
 def test_a_loss_sets_the_event_and_raises_in_check_and_at_the_end_of_the_block(sidecar: Any, other: Client, name: str) -> None:
     events: list[tuple[str, Any]] = []
-    with Client("tests", sidecar.socket, on_event=lambda method, params: events.append((method, params))) as c:
+    with Client("tests", sidecar.socket, deadline=60, on_event=lambda method, params: events.append((method, params))) as c:
         with pytest.raises(coxswain.LostError, match=f"lock {name}: ") as e, c.lock(name) as lk:
             lk.check()
             assert other.lock.force_release(name=name)["released"]
@@ -175,7 +175,7 @@ async def test_a_grant_that_comes_too_late_is_given_back(named: bool) -> None:
 
 def test_a_cancelled_wait_leaves_nothing_behind(c: Client, sidecar: Any, name: str) -> None:
     async def main() -> None:
-        async with AsyncClient(socket=sidecar.socket) as waiter:
+        async with AsyncClient(socket=sidecar.socket, deadline=60) as waiter:
             with pytest.raises(TimeoutError):
                 async with asyncio.timeout(0.1):
                     await waiter.lock(name, wait=60)

@@ -80,12 +80,12 @@ def test_three_spiders_keep_to_one_rule(own: Make, name: str, tmp_path: pathlib.
 
     sidecars = [own() for _ in range(3)]
     agents = [f"agent-{n}" for n in range(5)]
-    with Site(answer) as site, Client("test", sidecars[0].socket) as c:
+    with Site(answer) as site, Client("test", sidecars[0].socket, deadline=60) as c:
         # 12 in 4 s, evenly: 1 + 12 x (1 + d / 4) <= 20 while no visit is more than 2.3 s later than another after its grant.
         rule(c, name, limits=[{"limit": most, "period_ms": int(1000 * period)}], headroom_percent=40)
         c.pool.put(pool=name, members=[{"id": agent} for agent in agents])
         for sidecar in sidecars:
-            with Client("test", sidecar.socket) as each:
+            with Client("test", sidecar.socket, deadline=60) as each:
                 until(lambda: has_rule(each, name))
         reactors = [ASYNCIO, ASYNCIO, SELECT]
         spiders = [
@@ -127,7 +127,7 @@ def test_an_identity_that_a_site_bans_is_used_no_more(own: Make, name: str, tmp_
         return (403, None) if agent == "Agent Two" else (200, None)
 
     sidecar = own()
-    with Site(answer) as site, Client("test", sidecar.socket) as c:
+    with Site(answer) as site, Client("test", sidecar.socket, deadline=60) as c:
         c.pool.put(pool=name, members=[{"id": "1", "meta": "Agent One"}, {"id": "2", "meta": "Agent Two"}])
         end = Spider(
             tmp_path / "s", site, sidecar.socket, 6, COXSWAIN_RULE="", COXSWAIN_POOL=name, COXSWAIN_BAN_STATUSES="403", RETRY_HTTP_CODES="403",
@@ -140,7 +140,7 @@ def test_an_identity_that_a_site_bans_is_used_no_more(own: Make, name: str, tmp_
 
 def test_a_request_that_never_fits_is_dropped_and_others_wait_for_a_sidecar_that_is_away(own: Make, name: str, tmp_path: pathlib.Path) -> None:
     sidecar = own()
-    with Site(lambda before, path, agent: (200, None)) as site, Client("test", sidecar.socket) as c:
+    with Site(lambda before, path, agent: (200, None)) as site, Client("test", sidecar.socket, deadline=60) as c:
         rule(c, name, limits=[{"limit": 0, "period_ms": 1000}])
         until(lambda: has_rule(c, name))
         end = Spider(tmp_path / "never", site, sidecar.socket, 2, COXSWAIN_RULE=name, COXSWAIN_POOL="").events()[-1]
@@ -157,7 +157,7 @@ def test_a_request_that_never_fits_is_dropped_and_others_wait_for_a_sidecar_that
 
 def test_requests_that_would_wait_forever_or_too_long_are_dropped_at_once(own: Make, name: str, tmp_path: pathlib.Path) -> None:
     sidecar = own()
-    with Site(lambda before, path, agent: (200, None)) as site, Client("test", sidecar.socket) as c:
+    with Site(lambda before, path, agent: (200, None)) as site, Client("test", sidecar.socket, deadline=60) as c:
         c.pool.put(pool=name, members=[{"id": "1"}])
         rule(c, f"{name}-never", limits=[{"limit": 0, "period_ms": 1000}])
         rule(c, f"{name}-late", limits=[{"limit": 1, "period_ms": 3_600_000, "burst": 1}])
