@@ -166,7 +166,7 @@ class Lease:
     def _disown(self, error: BaseException) -> None:
         """Gives back a grant that may exist although its call failed. No other code has its token."""
         self._forget()
-        unclear = isinstance(error, (DeadlineExceeded, Cancelled, Internal, Broken)) or getattr(error, "maybe_executed", False)
+        unclear = isinstance(error, (asyncio.CancelledError, DeadlineExceeded, Cancelled, Internal, Broken)) or getattr(error, "maybe_executed", False)
         if unclear and not self._kind.named and self._core.conn is not None:
             self._core.conn.notify(self._kind.release, self._naming(self.token, {}))
 
