@@ -19,19 +19,26 @@ class Visit:
 
 
 class Site:
-    """answer: returns the status of a visit and its Retry-After, from the number of earlier visits, its path and its User-Agent."""
+    """answer: returns the status of a visit and its Retry-After, from the number of earlier visits, its path and its User-Agent.
 
-    def __init__(self, answer: Callable[[int, str, str], tuple[int, str | None]]) -> None:
+    together: so many visits are answered only when all of them have come.
+    """
+
+    def __init__(self, answer: Callable[[int, str, str], tuple[int, str | None]], together: int = 1) -> None:
         self.log: list[Visit] = []
         lock = threading.Lock()
         site = self
+        begun = threading.Barrier(together)
 
         class Handler(http.server.BaseHTTPRequestHandler):
             def do_GET(self) -> None:
                 agent = self.headers.get("User-Agent", "")
                 with lock:
-                    status, after = answer(len(site.log), self.path, agent)
+                    before = len(site.log)
+                    status, after = answer(before, self.path, agent)
                     site.log.append(Visit(time.monotonic(), self.path, agent, status))
+                if before < together:
+                    begun.wait()
                 body = b"<title>a page</title>"
                 self.send_response(status)
                 if after is not None:
