@@ -52,10 +52,11 @@ export class Sidecar {
     this.#process = p;
     p.stderr!.on("data", (text: Buffer) => (this.#output = (this.#output + text.toString()).slice(-4000)));
     p.on("error", (error) => (this.#output += `${binary}: ${error.message}`));
-    await until(async () => {
-      if (p.exitCode !== null || p.pid === undefined) throw new Error(`the sidecar does not run: ${this.#output}`);
-      return await reachable(this.socket);
-    }, "the sidecar listens");
+    // Until it is ready and not only until it listens: before it reaches its store its answers are others.
+    const waiting = spawn(binary, ["wait", "--timeout", `${LIMIT_MS}ms`, "--socket", this.socket], { env, stdio: "ignore" });
+    p.once("exit", () => waiting.kill());
+    const [code] = (await once(waiting, "exit")) as [number | null];
+    if (code !== 0) throw new Error(`the sidecar does not run: ${this.#output}`);
   }
 
   /** Kills the process, as a crash does. */
@@ -63,8 +64,6 @@ export class Sidecar {
     if (this.#process) await ended(this.#process, "SIGKILL");
   }
 }
-
-const reachable = (path: string): Promise<boolean> => connect({ socket: path, failFast: true }).then((c) => c.close().then(() => true), () => false);
 
 /** Starts a sidecar, on a store of its own unless a Redis is named. */
 export async function sidecar(t: TestContext, redis = "embedded"): Promise<Sidecar> {
@@ -74,17 +73,14 @@ export async function sidecar(t: TestContext, redis = "embedded"): Promise<Sidec
   return s;
 }
 
-/** Starts a Redis, and returns its address. */
+/** Starts a Redis, not at a port, which another process could take first, and returns its address. */
 export async function redis(t: TestContext): Promise<string> {
-  const free = createServer().listen(0, "127.0.0.1");
-  await once(free, "listening");
-  const { port } = free.address() as { port: number };
-  free.close();
-  await once(free, "close");
-  const p = spawn("redis-server", ["--port", String(port), "--bind", "127.0.0.1", "--save", "", "--dir", folder(t)], { stdio: "ignore" });
+  const dir = folder(t);
+  const socket = join(dir, "redis.sock");
+  const p = spawn("redis-server", ["--port", "0", "--unixsocket", socket, "--save", "", "--dir", dir], { stdio: "ignore" });
   t.after(() => ended(p, "SIGKILL"));
   await once(p, "spawn");
-  return `redis://127.0.0.1:${port}`;
+  return `unix://${socket}`;
 }
 
 export async function client(t: TestContext, socket: string, options: Options = {}): Promise<Client> {
