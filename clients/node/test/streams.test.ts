@@ -176,7 +176,7 @@ test("a consumer goes on when its sidecar was killed, and its message is lost to
   const c = await client(t, s.socket);
   await publish(c, "a");
   let subscribed = 0;
-  const messages = c.stream("s", { group: "g", visibility_ms: 1000, onSubscribed: () => subscribed++ })[Symbol.asyncIterator]();
+  const messages = c.stream("s", { group: "g", visibility_ms: 5000, onSubscribed: () => subscribed++ })[Symbol.asyncIterator]();
   const first = (await messages.next()).value as Message;
   await s.kill();
   await until(() => first.signal.aborted, "the loss is reported");
