@@ -51,10 +51,10 @@ wait_for() {
 		sleep 0.3
 	done
 }
-# free_port prints a free port of loopback, below the range that the kernel assigns to clients.
+# free_port OTHER... prints a free port of loopback, below the range that the kernel assigns to clients, and none of these others.
 free_port() {
 	local port
-	while port=$((20000 + RANDOM % 10000)) && (exec 3<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null; do :; done
+	while port=$((20000 + RANDOM % 10000)) && { [[ " $* " == *" $port "* ]] || (exec 3<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null; }; do :; done
 	echo "$port"
 }
 
@@ -65,7 +65,9 @@ cert() {
 	openssl x509 -req -in "$pki/$1.csr" -CA "$pki/ca.crt" -CAkey "$pki/ca.key" -CAcreateserial -days 30 \
 		-out "$pki/$1.crt" -extfile <(echo "$3") 2>/dev/null
 }
-api=$(free_port) etcd=$(free_port) peer=$(free_port)
+api=$(free_port)
+etcd=$(free_port "$api")
+peer=$(free_port "$api" "$etcd")
 openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout "$pki/ca.key" -out "$pki/ca.crt" -days 30 \
 	-subj /CN=coxswain-test 2>/dev/null
 names='subjectAltName=DNS:localhost,DNS:kubernetes.default.svc,IP:127.0.0.1,IP:10.96.0.1'
