@@ -42,8 +42,14 @@ same() {
 	[ "$(docker image inspect -f "$f" "$1")" = "$(docker image inspect -f "$f" "$2")" ]
 }
 at_most() { echo "$1 of $2 bytes" && [ "$1" -le "$2" ]; }
-# logs TEXT CONTAINER succeeds when the container's log has it.
-logs() { docker logs "$2" 2>&1 | tee "$work/log" && grep -qF "$1" "$work/log"; }
+# logs TEXT CONTAINER waits until the container's log has it: the engine writes the log a little later than the container.
+logs() {
+	local end=$((SECONDS + 120))
+	until docker logs "$2" >"$work/log" 2>&1 && grep -qF "$1" "$work/log"; do
+		if [ $SECONDS -ge $end ]; then cat "$work/log" && return 1; fi
+		sleep 0.2
+	done
+}
 # metric NAME VALUE CONTAINER succeeds if the container's published health port reports that value.
 metric() {
 	curl -fsS "http://$(docker port "$3" 8086/tcp | sed -n 1p)/metrics" >"$work/page"
@@ -67,14 +73,14 @@ docker volume create -d local -o type=tmpfs -o device=tmpfs -o o=mode=1777,size=
 docker run -d --name "$id" --read-only --cap-drop ALL --security-opt no-new-privileges -v "$id:/run/coxswain" \
 	"$tag" serve --redis embedded >/dev/null
 
-check "it gets ready" docker exec "$id" /sidecar wait --timeout 30s
+check "it gets ready" docker exec "$id" /sidecar wait --timeout 120s
 check "it runs as 65532:65532" test "$(docker image inspect -f '{{.Config.User}}' "$tag")" = 65532:65532
 check "its root is read-only" test "$(docker inspect -f '{{.HostConfig.ReadonlyRootfs}}' "$id")" = true
 check "it has no shell" says "executable file not found" docker run --rm --entrypoint sh "$tag"
 check "a foreign uid in its group acquires a lock" client --group-add 65532 "$tag" call lock.acquire '{"name":"l","bind":"ttl"}'
 check "one outside the group is refused by the socket's mode" says "permission denied" client "$tag" call session.ping
 check "a preStop hook drains it" docker exec "$id" /sidecar drain --grace 1s
-check "SIGTERM ends it" docker stop -t 30 "$id"
+check "SIGTERM ends it" docker stop -t 120 "$id"
 check "with exit code 0" test "$(docker inspect -f '{{.State.ExitCode}}' "$id")" = 0
 check "its version is the one it was built with" grep -q "sidecar $version," <(docker run --rm "$tag" version)
 check "its layers are the same when it is built again" hack/image.sh "$tag-again" "$version" --no-cache
@@ -89,7 +95,7 @@ check "and is the same when it is built again" same "$other_tag" "$tag-again-${o
 
 docker run -d --name "$id-small" --read-only --cap-drop ALL -m 64m -p 127.0.0.1::8086 \
 	--tmpfs /run/coxswain:mode=1777 "$tag" serve --redis embedded >/dev/null
-check "a container of 64 MiB gets ready" docker exec "$id-small" /sidecar wait --timeout 60s
+check "a container of 64 MiB gets ready" docker exec "$id-small" /sidecar wait --timeout 120s
 check "it tells what it keeps to" logs '"memory_limit_from":"cgroup","memory_limit_bytes":60397977' "$id-small"
 check "nine tenths of the memory limit" metric go_gc_gomemlimit_bytes 6.0397977e+07 "$id-small"
 
