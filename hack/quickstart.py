@@ -34,9 +34,10 @@ def fail(why: str) -> None:
 
 
 def started(serving: subprocess.Popen[bytes], log: pathlib.Path) -> None:
-    """Waits until the sidecar that a terminal serves has made its socket."""
+    """Waits until the sidecar that a terminal serves is ready: it makes its socket before it can decide about limits."""
     end = time.monotonic() + LIMIT
-    while not any(p.is_socket() for p in home.glob("coxswain/*.sock")):
+    ready = ["bash", "-c", "bin/sidecar wait --timeout 1s --socket coxswain.sock"]
+    while not any(p.is_socket() for p in home.glob("coxswain/*.sock")) or subprocess.run(ready, cwd=home / "coxswain", env=env, capture_output=True).returncode != 0:
         if serving.poll() is not None or time.monotonic() > end:
             fail(f"no sidecar serves:\n{log.read_text()}")
         time.sleep(0.1)
