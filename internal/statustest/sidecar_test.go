@@ -6,11 +6,13 @@ import (
 	"bufio"
 	"context"
 	"io"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -77,15 +79,19 @@ func until(t testing.TB, lines *bufio.Scanner, text string) {
 	require.Fail(t, "the process ended", "without %q:\n%s", text, all.String())
 }
 
-// freePort returns a port on which nothing listened a moment ago.
+// freePort returns a port on which nothing listened a moment ago, below the range that the kernel assigns to clients: a
+// browser that asks a sidecar which has ended would otherwise take its port, even by a connection to itself.
 func freePort(t testing.TB) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	defer l.Close()
-	_, port, err := net.SplitHostPort(l.Addr().String())
-	require.NoError(t, err)
-	return port
+	for range 1000 {
+		port := strconv.Itoa(20_000 + rand.IntN(10_000))
+		if l, err := net.Listen("tcp", "127.0.0.1:"+port); err == nil {
+			require.NoError(t, l.Close())
+			return port
+		}
+	}
+	require.Fail(t, "no port is free")
+	return ""
 }
 
 // redis starts a Redis server for the test.
