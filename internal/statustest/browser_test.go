@@ -41,8 +41,14 @@ func open(t testing.TB, more ...chromedp.ExecAllocatorOption) browser {
 // tab opens another tab of the same browser.
 func (b browser) tab(t testing.TB) browser { t.Helper(); return newTab(b.ctx, t) }
 
-// faults is a script that records exceptions, and violations of the content policy, in window.faults.
-const faults = `window.faults = [];
+// watch is a script that records exceptions, and violations of the content policy, in window.faults, and counts in
+// window.asks how often the page asks for its data.
+const watch = `window.faults = [];
+window.asks = 0;
+{
+	const fetched = window.fetch;
+	window.fetch = (of, ...more) => { if (of === "status.json") asks++; return fetched(of, ...more); };
+}
 addEventListener("error", e => faults.push("threw: " + e.message));
 addEventListener("unhandledrejection", e => faults.push("rejected: " + e.reason));
 addEventListener("securitypolicyviolation", e => faults.push("forbidden: " + e.violatedDirective + " " + e.blockedURI));`
@@ -52,7 +58,7 @@ func newTab(of context.Context, t testing.TB) browser {
 	ctx, closeTab := chromedp.NewContext(of)
 	t.Cleanup(closeTab)
 	b := browser{ctx}
-	b.do(t, command(page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: faults}))
+	b.do(t, command(page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: watch}))
 	t.Cleanup(func() { require.Empty(t, eval[[]string](t, b, "window.faults || []")) })
 	return b
 }

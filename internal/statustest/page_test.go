@@ -235,7 +235,7 @@ func TestNobodyIsAskedWhileThePageIsHiddenOrPaused(t *testing.T) {
 	p, b := alone(t)
 	other := b.tab(t)
 	other.shows(t, p.page())
-	asked := `performance.getEntriesByType("resource").filter(e => e.name.endsWith("status.json")).length`
+	const asked = "asks"
 	still := func(stop, goOn string) {
 		t.Helper()
 		eval[any](t, b, stop)
