@@ -144,7 +144,10 @@ func serve(t testing.TB, socket string, env []string, args ...string) *sidecar {
 		s.ended <- main.Run(context.WithoutCancel(t.Context()), args, env, nil, s.log, s.log, s.signals)
 	}()
 	t.Cleanup(func() {
-		s.signals <- syscall.SIGTERM
+		select {
+		case s.signals <- syscall.SIGTERM:
+		default: // a sidecar that has ended reads no more, and one that has not has a signal to read
+		}
 		s.exit(t)
 		if t.Failed() {
 			t.Logf("log of the sidecar:\n%s", s.log)
