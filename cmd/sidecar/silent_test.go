@@ -62,19 +62,37 @@ func TestSIGTERMEndsASidecarWhoseRedisIsStopped(t *testing.T) {
 	require.Error(t, <-asked)
 }
 
-// As timeout of GNU coreutils sends it: to its child, and to the group of it.
+// As timeout of GNU coreutils sends it: to its child, and to the group of it. What is measured is the sidecar's second,
+// which may pass on a busy machine before the sidecar has read the second signal: such an attempt shows nothing.
 func TestASignalThatComesTwiceAtOnceIsOneRequest(t *testing.T) {
 	t.Parallel()
+	for !asOne(t) {
+		require.NoError(t, t.Context().Err())
+	}
+}
+
+// asOne sends a sidecar two signals and checks that they are one request. It returns false if they were a second apart.
+func asOne(t *testing.T) bool {
+	t.Helper()
 	s := serve(t, socketIn(t), []string{"COXSWAIN_LIMITS_SHUTDOWN_GRACE=1h"}, "--redis", "embedded")
 	wait(t, s.socket)
 	c := dial(t, s.socket, "stays")
+	sent := time.Now()
 	s.signals <- syscall.SIGTERM
 	s.signals <- syscall.SIGTERM
-	s.logs(t, `"msg":"the same signal came twice within a second`)
+	one := func() bool {
+		return strings.Contains(s.log.String(), `"msg":"the same signal came twice within a second`)
+	}
+	require.Eventually(t, func() bool { return one() || len(s.ended) > 0 }, limit, time.Millisecond)
+	if !one() {
+		require.GreaterOrEqual(t, time.Since(sent), time.Second, "it has ended at the second signal")
+		return false
+	}
 	_, err := c.LockGet(t.Context(), "l")
 	require.NoError(t, err, "it lets its clients finish")
 	require.NoError(t, c.Close())
 	require.Equal(t, main.OK, s.exit(t))
+	return true
 }
 
 func TestTheSameSignalLaterEndsAtOnce(t *testing.T) {
