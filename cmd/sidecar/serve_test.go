@@ -22,13 +22,14 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/redistest"
 )
 
-// What the README shows, word for word but for the paths.
+// What the README shows, word for word but for the paths and for the time of the limit, of which none comes back while
+// the test runs.
 func TestALimitALockAndATypoFromTheCommandLine(t *testing.T) {
 	t.Parallel()
 	s := ready(t)
 	acquire := []string{
 		"call", "--socket", s.socket, "-o", "json", "ratelimit.acquire",
-		`{"key":"a","algorithm":"token_bucket","limits":[{"limit":3,"period_ms":5000}]}`,
+		`{"key":"a","algorithm":"token_bucket","limits":[{"limit":3,"period_ms":3600000}]}`,
 	}
 	for i := range 3 {
 		a := cli(t, acquire...)
