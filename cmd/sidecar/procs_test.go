@@ -104,7 +104,7 @@ func TestServingHasOneThreadOnceItHasStarted(t *testing.T) {
 	_, log := spawn(t, nil, "serve", "--redis", "embedded", "--socket", socket, "--http", "", "--log-level", "debug")
 	wait(t, socket)
 	most := main.WholeProcessors(cgroup.Root)
-	require.Equal(t, most, keptBy(t, log.String()).Procs)
+	require.Equal(t, most, keptBy(t, log).Procs)
 	if most > 1 {
 		require.Eventually(t, func() bool {
 			return strings.Contains(log.String(), `"msg":"GOMAXPROCS changed","procs":1,"most":`+strconv.Itoa(most))
