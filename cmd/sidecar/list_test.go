@@ -55,6 +55,7 @@ func TestListsAndExplanationsAreForPeopleAndPrograms(t *testing.T) {
 	require.Contains(t, a.out, "leased")
 	a = cli(t, "lock", "list", "--state", "waited", "--socket", s.socket)
 	require.Equal(t, []any{main.OK, ""}, []any{a.code, a.out})
+	listed(t, s)
 	a = cli(t, "sidecars", "--socket", s.socket)
 	require.Equal(t, main.OK, a.code, a.err)
 	require.Contains(t, a.out, `"self":true`)

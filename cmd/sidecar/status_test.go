@@ -51,7 +51,11 @@ func TestTheStatusPageShowsTheSidecarAndNoSecret(t *testing.T) {
 
 	page := pageOf(t, s)
 	require.Contains(t, fetched(t, page), "<title>Coxswain</title>")
-	document := fetched(t, page+"status.json")
+	var document string
+	require.Eventually(t, func() bool { // it enters itself into the registry of sidecars in the background
+		document = fetched(t, page+"status.json")
+		return strings.Contains(document, `"crawler-1"`)
+	}, limit, 10*time.Millisecond, "it is not in the registry")
 	var d struct {
 		State struct{ PID int64 }
 		Lists map[string]struct{ Rows []map[string]any }

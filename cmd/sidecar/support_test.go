@@ -165,6 +165,14 @@ func ready(t testing.TB, env ...string) *sidecar {
 	return s
 }
 
+// listed waits until a sidecar is in the registry, which it enters in the background while it is ready already.
+func listed(t testing.TB, s *sidecar) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		return strings.Contains(cli(t, "sidecars", "--socket", s.socket).out, `"self":true`)
+	}, limit, 10*time.Millisecond, "it is not in the registry")
+}
+
 // noGrace keeps stopping from waiting for clients that a test leaves open.
 const noGrace = "COXSWAIN_LIMITS_SHUTDOWN_GRACE=0s"
 
