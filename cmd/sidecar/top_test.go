@@ -2,6 +2,7 @@ package main_test
 
 import (
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -35,7 +36,12 @@ func busy(t *testing.T) *sidecar {
 func TestTopPrintsAllViewsAsText(t *testing.T) {
 	t.Parallel()
 	s := busy(t)
-	a := cli(t, "top", "--socket", s.socket)
+	var a answer
+	require.Eventually(t, func() bool { // once all that came before is counted, and all connections but its own are counted out
+		s.shows(t, "/metrics", "\ncoxswain_connections 0\n")
+		a = cli(t, "top", "--socket", s.socket)
+		return strings.Contains(a.out, "  connections 1  ") && regexp.MustCompile(`(?m)^stream\.ack `).MatchString(a.out)
+	}, limit, 10*time.Millisecond)
 	require.Equal(t, main.OK, a.code, a.err)
 	require.NotContains(t, a.out, "\x1b")
 	for _, want := range []string{
