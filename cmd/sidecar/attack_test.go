@@ -102,7 +102,8 @@ func TestClientsCannotTakeMoreMemoryThanTheContainerHas(t *testing.T) {
 		_, _ = open[i].conn.Write(append(head, make([]byte, 1_000_000)...)) // it may be closed meanwhile
 	}
 	served()
-	require.Contains(t, log.String(), `"read":1048`, "the largest are closed, and the log says so")
+	require.Eventually(t, func() bool { return strings.Contains(log.String(), `"read":1048`) }, limit, time.Millisecond,
+		"the largest are closed, and the log says so")
 	for _, w := range open {
 		require.NoError(t, w.conn.Close())
 	}
