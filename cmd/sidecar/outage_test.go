@@ -162,7 +162,10 @@ func TestTheSidecarRecoversFromAnOutageOfRedisUnderLoad(t *testing.T) {
 	defer l.wg.Wait()
 	defer cancel()
 	for n := range clients {
-		c := dial(t, s.socket, "load")
+		// By its default a call ends after 5 s, or those under way when Redis goes would outlast the outage.
+		c, err := client.Dial(t.Context(), client.Options{Socket: s.socket, Client: "load"})
+		require.NoError(t, err)
+		t.Cleanup(func() { require.NoError(t, c.Close()) })
 		l.wg.Go(func() { l.run(ctx, c, n, rules) })
 	}
 	require.Eventually(t, func() bool { return l.take()["lock ok"] > 0 }, limit, 10*time.Millisecond)

@@ -246,7 +246,7 @@ func TestReadinessModeChangesWithoutARestart(t *testing.T) {
 	put(t, file, "redis: {url: redis://127.0.0.1:1}\nreadiness: {mode: always}\n")
 	s.shows(t, "/readyz", "degraded: redis: redis cannot be reached")
 	require.Equal(t, http.StatusOK, status(t, s, "/readyz"))
-	require.Equal(t, main.OK, cli(t, "probe", "ready", "--socket", s.socket).code)
+	require.Equal(t, main.OK, cli(t, "probe", "ready", "--socket", s.socket, "--timeout", limit.String()).code)
 	put(t, file, "redis: {url: redis://127.0.0.1:1}\n")
 	require.Eventually(t, func() bool { return status(t, s, "/readyz") == http.StatusServiceUnavailable }, limit, 5*time.Millisecond)
 }

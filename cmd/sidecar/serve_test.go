@@ -279,7 +279,7 @@ func TestTheEmbeddedStoreIsWarnedAbout(t *testing.T) {
 	verbose := page(t, s, "/readyz?verbose")
 	require.Contains(t, verbose, `"store": "embedded"`)
 	require.Contains(t, verbose, warning)
-	require.Equal(t, "ready (embedded store)\n", cli(t, "probe", "ready", "--socket", s.socket).out)
+	require.Equal(t, "ready (embedded store)\n", cli(t, "probe", "ready", "--socket", s.socket, "--timeout", limit.String()).out)
 }
 
 func TestTheStateOfTheSidecarIsInItsMetrics(t *testing.T) {

@@ -108,7 +108,7 @@ func fatal(t testing.TB, log string) []string {
 // call is cli for one call, whose result it returns.
 func call(t testing.TB, socket, method, params string) map[string]any {
 	t.Helper()
-	a := cli(t, "call", "--socket", socket, "-o", "json", method, params)
+	a := cli(t, "call", "--socket", socket, "--timeout", limit.String(), "-o", "json", method, params)
 	require.Equal(t, main.OK, a.code, a.err)
 	require.Equal(t, 1, strings.Count(a.out, "\n"), "one line: %s", a.out)
 	var r map[string]any
@@ -218,7 +218,7 @@ func (s *sidecar) httpAddr(t testing.TB) string {
 
 func dial(t testing.TB, socket, name string) *client.Client {
 	t.Helper()
-	c, err := client.Dial(t.Context(), client.Options{Socket: socket, Client: name})
+	c, err := client.Dial(t.Context(), client.Options{Socket: socket, Client: name, Timeout: limit})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, c.Close()) })
 	return c
