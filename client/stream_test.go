@@ -10,6 +10,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -342,31 +343,37 @@ func TestASubscriptionEndsWhenItsFunctionsHave(t *testing.T) {
 
 func TestFunctionsThatGoOnAreEnded(t *testing.T) {
 	t.Parallel()
-	f := newFake(t)
-	streaming(f)
-	c := dial(t, f.listen(), client.Options{})
-	begun, deaf := make(chan struct{}, 2), make(chan struct{})
-	t.Cleanup(func() { close(deaf) })
-	stop := consume(t, c, client.StreamOptions{Concurrency: 2, Grace: time.Millisecond}, func(ctx context.Context, m api.StreamMessage) error {
-		begun <- struct{}{}
-		if m.ID == "2-0" {
-			<-deaf
-			return nil
-		}
-		<-ctx.Done()
-		return ctx.Err()
+	synctest.Test(t, func(t *testing.T) { // the 2 s after the grace are those of the bubble's clock
+		f := newFake(t)
+		streaming(f)
+		c := bubble(t, f, client.Options{})
+		defer f.wg.Wait()
+		defer c.Close()
+		begun, deaf := make(chan struct{}, 2), make(chan struct{})
+		defer close(deaf)
+		stop := consume(t, c, client.StreamOptions{Concurrency: 2, Grace: time.Millisecond}, func(ctx context.Context, m api.StreamMessage) error {
+			begun <- struct{}{}
+			if m.ID == "2-0" {
+				<-deaf
+				return nil
+			}
+			<-ctx.Done()
+			return ctx.Err()
+		})
+		p := f.next("stream.subscribe").peer
+		p.notify("stream.message", sent("sub-1", "1-0", 1))
+		p.notify("stream.message", sent("sub-1", "2-0", 1))
+		<-begun
+		<-begun
+		began := time.Now()
+		err := stop()
+		require.ErrorIs(t, err, context.Canceled)
+		require.ErrorContains(t, err, "1 functions have not ended")
+		require.Equal(t, 2001*time.Millisecond, time.Since(began), "the grace and 2 s")
+		nack := f.next("stream.nack").params
+		require.Equal(t, "1-0", nack["id"])
+		require.Equal(t, "context canceled", nack["reason"])
 	})
-	p := f.next("stream.subscribe").peer
-	p.notify("stream.message", sent("sub-1", "1-0", 1))
-	p.notify("stream.message", sent("sub-1", "2-0", 1))
-	<-begun
-	<-begun
-	err := stop()
-	require.ErrorIs(t, err, context.Canceled)
-	require.ErrorContains(t, err, "1 functions have not ended")
-	nack := f.next("stream.nack").params
-	require.Equal(t, "1-0", nack["id"])
-	require.Equal(t, "context canceled", nack["reason"])
 }
 
 func TestMessagesBoundToTheirTTLAreExtended(t *testing.T) {
