@@ -78,7 +78,7 @@ func TestDialWaitsForASidecarThatStartsLater(t *testing.T) {
 	tries := make(chan struct{}, 100)
 	d := net.Dialer{}
 	go func() {
-		c, err := client.DialBy(t.Context(), client.Options{Socket: path}, func(ctx context.Context) (net.Conn, error) {
+		c, err := client.DialBy(t.Context(), client.Options{Socket: path, Timeout: patience}, func(ctx context.Context) (net.Conn, error) {
 			tries <- struct{}{}
 			return d.DialContext(ctx, "unix", path)
 		})
@@ -146,7 +146,7 @@ func TestCloseEndsCallsInFlight(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
 	f.on("session.ping", nil)
-	c, err := client.Dial(t.Context(), client.Options{Socket: f.listen()})
+	c, err := client.Dial(t.Context(), client.Options{Socket: f.listen(), Timeout: patience})
 	require.NoError(t, err)
 	ended := make(chan error, 1)
 	go func() {

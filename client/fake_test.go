@@ -2,6 +2,7 @@ package client_test
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"fmt"
 	"net"
@@ -241,7 +242,7 @@ func stringKeys(v any) any {
 // dial connects a client to the fake for the test's time.
 func dial(t testing.TB, socket string, o client.Options) *client.Client {
 	t.Helper()
-	o.Socket = socket
+	o.Socket, o.Timeout = socket, cmp.Or(o.Timeout, patience)
 	c, err := client.Dial(t.Context(), o)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, c.Close()) })

@@ -153,7 +153,7 @@ func TestCloseLosesTheLocks(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
 	granting(f)
-	c, err := client.Dial(t.Context(), client.Options{Socket: f.listen()})
+	c, err := client.Dial(t.Context(), client.Options{Socket: f.listen(), Timeout: patience})
 	require.NoError(t, err)
 	lk, err := c.LockAcquire(t.Context(), "l", client.LockOptions{})
 	require.NoError(t, err)

@@ -318,7 +318,7 @@ func TestCallersWriteTogether(t *testing.T) {
 	s.set(t, "session.hello", newFake(t).hello)
 	s.set(t, "session.ping", map[string]any{})
 	go s.serveTogether(theirs, callers, rounds)
-	c, err := client.DialBy(t.Context(), client.Options{}, once(counted))
+	c, err := client.DialBy(t.Context(), client.Options{Timeout: patience}, once(counted))
 	require.NoError(t, err)
 	var wg sync.WaitGroup
 	for range callers {
