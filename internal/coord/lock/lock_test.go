@@ -79,10 +79,11 @@ func TestALockThatCannotBeRenewedIsReportedLost(t *testing.T) {
 	server := redistest.Start(t)
 	s := coordtest.New(t, luatest.Open(t, lua.Options{URL: server.URL()}), "p")
 	c := coordtest.OpenSession(t, s)
-	coordtest.Take(t, s, c.Caller(), coordtest.Bound("l", 500*time.Millisecond))
+	coordtest.Take(t, s, c.Caller(), coordtest.Bound("l", 3*time.Second))
 	server.Stop()
 	require.Equal(t, "unreachable", c.Loss(t).Reason)
-	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	// Redis is known to be down, so that no call lasts until its deadline.
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
 	_, err := s.Locks.Acquire(ctx, c.Caller(), coordtest.Bound("m", time.Second))
 	coordtest.RequireCode(t, err, api.Unavailable, "redis")
@@ -125,18 +126,20 @@ func TestAnUnansweredAcquisitionIsGivenBackWithItsSession(t *testing.T) {
 	coordtest.Take(t, s, c.Caller(), coordtest.Bound("warm up", time.Minute))
 	r := coordtest.Bound("l", time.Minute)
 	r.Token = "known to the caller"
+	within := 200 * time.Millisecond
 	unanswered := func() (err error) {
 		way.Mute()
 		defer way.Heal()
-		ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+		ctx, cancel := context.WithTimeout(t.Context(), within)
 		defer cancel()
 		_, err = s.Locks.Acquire(ctx, c.Caller(), r)
 		return err
 	}
 	err := unanswered()
-	// The call may get a connection that is still being set up; then nothing was sent.
-	for tries := 0; tries < 20 && !strings.Contains(err.Error(), "may have been executed"); tries++ {
-		coordtest.RequireCode(t, err, api.Unavailable, "")
+	// The call may get a connection that is still being set up, or a busy machine may not get as far as that in the time;
+	// then nothing was sent.
+	for ; within < 30*time.Second && !strings.Contains(err.Error(), "may have been executed"); within += within / 4 {
+		require.Contains(t, []api.Code{api.Unavailable, api.DeadlineExceeded}, coord.Wire(err).Code, "%v", err)
 		coordtest.Until(t, func() bool {
 			_, err := s.Locks.Get(t.Context(), coord.Caller{}, &api.LockGetParams{Name: "warm up"})
 			return err == nil
