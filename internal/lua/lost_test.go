@@ -181,11 +181,15 @@ func TestDeadlineThatEndsAfterSendingLeavesAnUnknownOutcome(t *testing.T) {
 	t.Parallel()
 	p, r, witness, key := luatest.BehindProxy(t, lua.Options{})
 	p.Lose(luatest.Plan{Mute: true})
-	ctx, cancel := context.WithTimeout(context.Background(), 500*time.Millisecond)
-	defer cancel()
-	_, err := take(ctx, r, key, 50)
+	var err error
+	// A busy machine may not have sent it in the time: the outcome is known then, and the plan is for the next try.
+	for within := 500 * time.Millisecond; within < time.Minute && !errors.Is(err, redis.ErrMaybeExecuted); within *= 2 {
+		ctx, cancel := context.WithTimeout(context.Background(), within)
+		_, err = take(ctx, r, key, 50)
+		cancel()
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+	}
 	require.ErrorIs(t, err, redis.ErrMaybeExecuted)
-	require.ErrorIs(t, err, context.DeadlineExceeded)
 	require.EqualValues(t, 1, spent(t, witness, key, 50))
 }
 
