@@ -3,6 +3,7 @@ package main_test
 import (
 	"encoding/json"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
@@ -14,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 
 	main "github.com/coxswain-sidecar/coxswain/cmd/sidecar"
 	"github.com/coxswain-sidecar/coxswain/internal/doctor"
@@ -185,13 +187,32 @@ func TestDoctorNamesWhatIsWrongWithRedis(t *testing.T) {
 	}
 }
 
-// closedPort is an address of this machine at which nothing listens.
+// closedPort is an address of this machine at which nothing listens, until the test ends: a socket that does not listen
+// has it, so that the system gives it to nobody else.
 func closedPort(t testing.TB) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	require.NoError(t, err)
-	require.NoError(t, l.Close())
-	return l.Addr().String()
+	t.Cleanup(func() { require.NoError(t, unix.Close(fd)) })
+	require.NoError(t, unix.Bind(fd, &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}))
+	at, err := unix.Getsockname(fd)
+	require.NoError(t, err)
+	return net.JoinHostPort("127.0.0.1", strconv.Itoa(at.(*unix.SockaddrInet4).Port))
+}
+
+// freePort is an address of this machine at which a program can listen. It is below those that the system gives to
+// outgoing connections, and to listeners on port 0, and below those of redistest, so that nobody takes it meanwhile.
+func freePort(t testing.TB) string {
+	t.Helper()
+	for range 100 {
+		l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(12_000+rand.IntN(8_000))))
+		if err == nil {
+			require.NoError(t, l.Close())
+			return l.Addr().String()
+		}
+	}
+	t.Fatal("no port is free")
+	return ""
 }
 
 // protected answers as a server in protected mode does, whose clients come from elsewhere: no test can.
@@ -317,7 +338,7 @@ func TestDoctorNamesThePortOfTheHealthPages(t *testing.T) {
 	require.Equal(t, l.Addr().String(), found["http"].Found)
 
 	// It asks the running sidecar where they are, if that tells it.
-	addr := closedPort(t)
+	addr := freePort(t)
 	s := serve(t, socketIn(t), []string{noGrace}, "--redis", redistest.URL(t), "--http", addr)
 	wait(t, s.socket)
 	found, _ = examine(t, []string{noGrace}, "--socket", s.socket, "--http", closedPort(t), "--redis", redistest.URL(t))

@@ -3,7 +3,6 @@ package main_test
 import (
 	"encoding/json"
 	"fmt"
-	"net"
 	"net/http"
 	"net/url"
 	"os/exec"
@@ -37,10 +36,7 @@ scrape_configs:
   - job_name: coxswain
     static_configs: [{targets: [%s], labels: {namespace: crawlers, pod: crawler-1, container: coxswain}}]
 `, alerts, target))
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	addr := l.Addr().String()
-	require.NoError(t, l.Close())
+	addr := freePort(t)
 	var log output
 	cmd := exec.Command(bin, "--config.file", filepath.Join(dir, "prometheus.yml"), "--storage.tsdb.path", filepath.Join(dir, "data"),
 		"--web.listen-address", addr, "--log.level", "warn")
