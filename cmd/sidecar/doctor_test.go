@@ -3,6 +3,7 @@ package main_test
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"net"
 	"net/http"
@@ -228,7 +229,11 @@ func protected(t testing.TB) string {
 				return
 			}
 			_, _ = c.Write([]byte("-DENIED Redis is running in protected mode because protected mode is enabled\r\n"))
-			_ = c.Close()
+			_ = c.(*net.TCPConn).CloseWrite()
+			go func() { // the client may still write; without a reader it would get a reset in place of the answer
+				_, _ = io.Copy(io.Discard, c)
+				_ = c.Close()
+			}()
 		}
 	}()
 	return "redis://" + l.Addr().String()
@@ -411,7 +416,8 @@ func TestDoctorDoesNotHangWhereRedisDoes(t *testing.T) {
 	s.Pause()
 	found := before(t, s.URL(), "COXSWAIN_REDIS_POOL_COMMAND_TIMEOUT=200ms")
 	broken{"redis-reach", doctor.Fail, "accepts connections and does not reply", "busy with one slow command"}.names(t, found)
-	found, code := examine(t, nil, "--pre", "--socket", socketIn(t), "--http", "127.0.0.1:0", "--redis", s.URL(), "--timeout", "100ms")
+	env := []string{"COXSWAIN_REDIS_POOL_COMMAND_TIMEOUT=60s"} // longer than the time that the doctor has
+	found, code := examine(t, env, "--pre", "--socket", socketIn(t), "--http", "127.0.0.1:0", "--redis", s.URL(), "--timeout", "3s")
 	require.Equal(t, main.Failed, code)
 	require.Contains(t, found["redis-reach"].Cause, "did not end in time")
 }

@@ -162,7 +162,7 @@ func TestTheSidecarRecoversFromAnOutageOfRedisUnderLoad(t *testing.T) {
 	defer l.wg.Wait()
 	defer cancel()
 	for n := range clients {
-		// By its default a call ends after 5 s, or those under way when Redis goes would outlast the outage.
+		// Not by dial, whose clients have a long timeout: a call that is under way when Redis stops is retried until its timeout.
 		c, err := client.Dial(t.Context(), client.Options{Socket: s.socket, Client: "load"})
 		require.NoError(t, err)
 		t.Cleanup(func() { require.NoError(t, c.Close()) })
@@ -184,13 +184,19 @@ func TestTheSidecarRecoversFromAnOutageOfRedisUnderLoad(t *testing.T) {
 	t.Logf("Redis away for %v under load: %v", *outage, answers)
 	t.Logf("  before: at most %v", highest(before))
 	t.Logf("  away:   first %v; last %v; at most %v", during[0], during[len(during)-1], highest(during))
-	require.Positive(t, answers["lock UNAVAILABLE"])
+	expected := []string{"lock UNAVAILABLE"}
 	if *outageRules == "" {
-		require.Positive(t, answers["open ok"])
+		expected = append(expected, "open ok", "local ok", "local refused", "closed UNAVAILABLE")
+	}
+	// A busy machine may make too few calls in that time for the limit of the rule local.
+	require.Eventually(t, func() bool {
+		for what, n := range l.take() {
+			answers[what] += n
+		}
+		return !slices.ContainsFunc(expected, func(what string) bool { return answers[what] == 0 })
+	}, limit, 10*time.Millisecond, "each of %v", expected)
+	if *outageRules == "" {
 		require.Zero(t, answers["open refused"], "it lets all through")
-		require.Positive(t, answers["local ok"])
-		require.Positive(t, answers["local refused"], "it limits by itself")
-		require.Positive(t, answers["closed UNAVAILABLE"])
 		require.Zero(t, answers["open UNAVAILABLE"]+answers["local UNAVAILABLE"])
 	}
 	var late int // what was under way when Redis went, tried again until its deadline

@@ -166,7 +166,7 @@ func (n *noise) String() string {
 func TestOneSilentConnectionIsNoOutage(t *testing.T) {
 	t.Parallel()
 	var log noise
-	p, r, witness, key := luatest.BehindProxy(t, lua.Options{CommandTimeout: time.Second, Log: logTo(&log)})
+	p, r, witness, key := luatest.BehindProxy(t, lua.Options{CommandTimeout: 4 * time.Second, Log: logTo(&log)})
 	p.Lose(luatest.Plan{Mute: true})
 	_, err := take(luatest.Deadline(t), r, key, 50)
 	require.ErrorIs(t, err, redis.ErrMaybeExecuted)
