@@ -321,3 +321,35 @@ async def test_every_form_works_in_asyncio(client: Callable[..., AsyncClient], n
         async with c.pool(name) as m:
             await m.report("soft_block", cooldown=60)
         assert (await c.pool.stats(pool=name))["cooling"] == 1
+
+
+@pytest.mark.parametrize("state", ["sent", "queued", "unconnected"])
+async def test_a_release_that_is_cancelled_is_carried_out(state: str) -> None:
+    """By a second cancellation, or a time limit, at the end of a block: the session would keep what is not given back."""
+    async with Fake() as fake, AsyncClient(socket=fake.socket) as c:
+        fake.answers["lock.acquire"] = lambda peer, p: {"acquired": True, "token": p["token"], "fence": "7", "ttl_ms": 30_000, "retry_after_ms": 0}
+        lk = await c.lock("n", bind="ttl")
+        conn = c.core.conn
+        assert conn is not None
+        if state == "queued":
+            conn.max_running = 1
+            other = asyncio.create_task(c.session.ping())
+            await auntil(lambda: fake.of("session.ping"))
+        if state == "unconnected":
+            fake.peers[0].close()
+            await conn.dead
+        release = asyncio.create_task(lk.release())
+        for _ in range(3):
+            await asyncio.sleep(0)
+        release.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await release
+        assert not lk.held and lk._alarm is None
+        await lk.release()  # does nothing
+        if state == "queued":
+            fake.peers[0].reply(fake.peers[0].msgid, {"now_at_ms": 1})
+            await other
+        await auntil(lambda: fake.of("lock.release"))
+        (released,) = fake.of("lock.release")
+        assert released["token"] == lk.token
+        assert not fake.of("rpc.cancel")

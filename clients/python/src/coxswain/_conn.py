@@ -286,7 +286,8 @@ class Connection(asyncio.Protocol):
             try:
                 self._send(call)
             except Exception as e:
-                call.future.set_exception(e)
+                if not call.future.done():
+                    call.future.set_exception(e)
 
     def _answer(self, call: Call, error: Any, result: Any) -> None:
         if error is None and call.lease is not None and not call.future.done():

@@ -18,7 +18,7 @@ import secrets
 import socket
 import weakref
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any
 
 from ._conn import Call, Connection, Held, Opening
@@ -63,6 +63,7 @@ class Core:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._sock: socket.socket | None = None  # of the connection, also while it is being established
         self._tasks: list[asyncio.Task[None]] = []
+        self._spawned: set[asyncio.Task[Any]] = set()
         self._id_prefix = ""
         self._ids: itertools.count[int]
         self._dropping = False
@@ -90,7 +91,7 @@ class Core:
         self._changed: asyncio.Future[None] = loop.create_future()
         self._events: deque[tuple[str, dict[str, Any]]] = deque()
         self._event_queued = asyncio.Event()
-        self._tasks = [loop.create_task(self._keep(loop))]
+        self._tasks, self._spawned = [loop.create_task(self._keep(loop))], set()
         if self._on_event is not None:
             self._tasks.append(loop.create_task(self._deliver(self._on_event)))
         return loop
@@ -101,8 +102,8 @@ class Core:
             socket.close(fd)
         if self.conn is not None:
             self.conn.error = "it belongs to the parent process"
-        self._of_parent.append((self._loop, self._tasks, self.conn))
-        self._loop, self.conn, self._tasks, self.draining, self._follows = None, None, [], None, None
+        self._of_parent.append((self._loop, self._tasks, self._spawned, self.conn))
+        self._loop, self.conn, self._tasks, self._spawned, self.draining, self._follows = None, None, [], set(), None, None
 
     async def close(self) -> None:
         """Closes the connection, so that the sidecar gives back its leases. Calls in flight end with ClosedError."""
@@ -115,7 +116,8 @@ class Core:
         if self.conn is not None:
             self.conn.fail("the client was closed", ClosedError("the client is closed"))
         self._wake()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        if ending := {*tasks, *self._spawned}:
+            await asyncio.wait(ending)
 
     # Connecting.
 
@@ -257,8 +259,12 @@ class Core:
         lease: Held | None = None,
         opens: Opening | None = None,
         on: Connection | None = None,
+        outlives: bool = False,
     ) -> Any:
-        """Executes a call, on several connections if they break; with on, only on that connection."""
+        """Executes a call, on several connections if they break; with on, only on that connection.
+
+        outlives: whether a call that was passed to a connection goes on if its caller is cancelled
+        """
         loop = self._loop
         if loop is None or loop is not asyncio.get_running_loop() or self._closed:
             loop = self._start()
@@ -283,7 +289,8 @@ class Core:
                 try:
                     return await future
                 except asyncio.CancelledError:
-                    conn.abandon(call)
+                    if not outlives:
+                        conn.abandon(call)
                     raise
             except Broken as e:
                 if self._closed:
@@ -297,6 +304,26 @@ class Core:
                     raise Unavailable(f"{method}: {e}, {sends} times in a row", maybe_executed=True) from None
                 if conn is self.conn:
                     self.conn = None
+
+    async def settle(self, method: str, params: dict[str, Any], on: Connection | None = None) -> Any:
+        """Is invoke for a call that ends something: if its caller is cancelled, it is executed all the same.
+
+        Otherwise a second cancellation would leave what was taken to the session, which keeps it as long as the client runs.
+        """
+        try:
+            return await self.invoke(method, params, on=on, outlives=True)
+        except asyncio.CancelledError:
+            if self.conn is None or self.conn.error is not None:  # it was not sent, or its connection has broken
+                self.spawn(self.invoke(method, params))
+            raise
+
+    def spawn(self, coroutine: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
+        """Runs a coroutine that ends with its calls, so that the cancellation of its caller does not stop it."""
+        task = asyncio.get_running_loop().create_task(coroutine)
+        self._spawned.add(task)  # the loop has only a weak reference
+        task.add_done_callback(self._spawned.discard)
+        task.add_done_callback(lambda done: done.cancelled() or done.exception())  # asyncio logs an exception that is not read
+        return task
 
     # Events.
 

@@ -265,10 +265,15 @@ class Lease:
         # can end the lease by its token, which frees at once the lease of a killed sidecar.
         loss = self._loss
         try:
-            r = await self._core.invoke(method, self._naming(self.token, more), on=self._on if self._session and loss is None else None)
-        except Broken:  # the lease was held until this call; the next connection makes sure that it ends
-            r = await self._core.invoke(method, self._naming(self.token, more))
-            r["released"] = True
+            try:
+                r = await self._core.settle(method, self._naming(self.token, more), self._on if self._session and loss is None else None)
+            except Broken:  # the lease was held until this call; the next connection makes sure that it ends
+                r = await self._core.settle(method, self._naming(self.token, more))
+                r["released"] = True
+        except asyncio.CancelledError:  # the call goes on without its caller
+            self._forget()
+            self._over = True
+            raise
         self._forget()
         self._over = True
         if loss is None and not (r.get("released") or r.get("acked") or r.get("committed")):
