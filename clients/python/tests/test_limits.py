@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator
+from typing import Any
 
+import msgpack
 import pytest
-from conftest import until
+from conftest import Fake, auntil, until
 
 import coxswain
 from coxswain import AsyncClient, Client
@@ -88,3 +90,52 @@ async def test_a_coroutine_function_is_limited(client: Callable[..., AsyncClient
         await grant.refund()
         async with c.limit(rule, "other") as grant:
             await grant.report(200)
+
+
+@pytest.mark.parametrize("same_moment", [False, True])
+async def test_what_comes_for_a_cancelled_caller_is_given_back(same_moment: bool) -> None:
+    """The permit of a grant and the probe of a breaker, which the session would keep."""
+    async with Fake() as fake, AsyncClient(socket=fake.socket) as c:
+        uses: Any = ((c.limit("r", "k"), "ratelimit.acquire", "ratelimit.refund"), (c.breaker("b"), "breaker.allow", "breaker.report"))
+        for what, method, back in uses:
+            asking = asyncio.create_task(what.__aenter__())
+            await auntil(lambda: fake.of(method))
+            peer, conn = fake.peers[0], c.core.conn
+            answer = {"allowed": True, "held": True, "grant": "g", "remaining": 1, "state": "half_open", "generation": 3, "probe": "p", "retry_after_ms": 0}
+            if same_moment:
+                assert conn is not None
+                conn.data_received(msgpack.packb([1, peer.msgid, None, answer]))
+            asking.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await asking
+            if not same_moment:
+                peer.reply(peer.msgid, answer)
+            await auntil(lambda: fake.of(back))
+        assert fake.of("ratelimit.refund") == [[{"grant": "g"}]]
+        assert fake.of("breaker.report") == [[{"name": "b", "outcome": "ignored", "generation": 3, "probe": "p"}]]
+
+
+async def test_the_end_of_a_block_that_is_cancelled_gives_its_permit_back() -> None:
+    async with Fake() as fake, AsyncClient(socket=fake.socket) as c:
+        granted = {"allowed": True, "held": True, "grant": "g", "remaining": 1, "state": "half_open", "generation": 3, "probe": "p", "retry_after_ms": 0}
+        fake.answers["ratelimit.acquire"] = fake.answers["breaker.allow"] = lambda peer, params: granted
+
+        async def work() -> None:
+            async with c.limit("r", "k"), c.breaker("b"):
+                pass
+
+        conn = c.core.conn
+        assert conn is not None
+        for ends in ("breaker.report", "ratelimit.done"):
+            working = asyncio.create_task(work())
+            await auntil(lambda: fake.of("breaker.report"))
+            if ends == "ratelimit.done":
+                fake.peers[0].reply(fake.peers[0].msgid, {})
+                await auntil(lambda: fake.of("ratelimit.done"))
+            working.cancel()
+            await auntil(lambda: fake.of("ratelimit.done"))
+            working.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await working
+            assert not fake.of("rpc.cancel")
+            fake.calls.clear()

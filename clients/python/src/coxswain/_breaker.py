@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 from typing import Any, Self
 
+from ._conn import Connection, Unwatched
 from ._core import Core
 from ._errors import Busy
 
 
-class Guard:
+class Guard(Unwatched):
     """One use of a breaker at a time. state and probe are those of the last answer."""
 
     def __init__(self, portal: Any, params: dict[str, Any]) -> None:
@@ -30,7 +31,7 @@ class Guard:
         return bool(self._answer.get("probe"))
 
     async def _ask(self) -> None:
-        r = self._answer = await self._core.invoke("breaker.allow", dict(self._params))
+        r = self._answer = await self._core.invoke("breaker.allow", dict(self._params), lease=self)
         if not r["allowed"]:
             after = None if r["retry_after_ms"] < 0 else r["retry_after_ms"] / 1000
             raise Busy(f"breaker {self._params['name']}: {r['state']}", retry_after=after, reason=r["state"])
@@ -39,10 +40,17 @@ class Guard:
     async def _report(self, exc: BaseException | None) -> None:
         outcome = "success" if exc is None else "ignored" if isinstance(exc, asyncio.CancelledError) else "failure"
         took = int((asyncio.get_running_loop().time() - self._began) * 1000)
-        report = {**self._params, "outcome": outcome, "generation": self._answer["generation"], "duration_ms": min(took, 86_400_000)}
-        if self.probe:
-            report["probe"] = self._answer["probe"]
-        await self._core.invoke("breaker.report", report)
+        report = {**self._about(self._answer, outcome), "duration_ms": min(took, 86_400_000)}
+        await self._core.settle("breaker.report", report)
+
+    def _about(self, answer: dict[str, Any], outcome: str) -> dict[str, Any]:
+        """The params of the report of a use that was allowed by this answer."""
+        probe = {"probe": answer["probe"]} if answer.get("probe") else {}
+        return {**self._params, "outcome": outcome, "generation": answer["generation"], **probe}
+
+    def _give_back_late(self, conn: Connection, result: dict[str, Any]) -> None:
+        if result["allowed"] and result.get("probe"):
+            conn.notify("breaker.report", self._about(result, "ignored"))
 
 
 class Breaker(Guard):

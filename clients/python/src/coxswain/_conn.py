@@ -60,6 +60,19 @@ class Held(Protocol):
         """The lease is lost, by a notification or by the end of the connection."""
 
 
+class Unwatched:
+    """The methods of Held for what the sidecar alone watches: the client only gives back what came for nobody."""
+
+    def _bind(self, conn: Connection) -> None:
+        pass
+
+    def _note_token(self, conn: Connection, result: dict[str, Any]) -> None:
+        pass
+
+    def _lose(self, reason: str) -> None:
+        pass
+
+
 class Call:
     """A request, which may be sent on several connections one after the other."""
 

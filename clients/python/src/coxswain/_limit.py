@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Generator
 from typing import Any, Self, cast
 
+from ._conn import Connection, Unwatched
 from ._core import Core
 from ._errors import Limited
 from ._lease import ms, seconds
 from .types import RatelimitResult
 
 
-class Grant:
+class Grant(Unwatched):
     """A call that a limit admitted. Under a rule with max_concurrent, the end of a `with` block gives its permit back.
 
     result: the answer of ratelimit.acquire
@@ -29,8 +30,12 @@ class Grant:
         """How much could be taken at once after this grant, rounded down."""
         return self.result["remaining"]
 
+    def _give_back_late(self, conn: Connection, result: dict[str, Any]) -> None:
+        if grant := result.get("grant"):
+            conn.notify("ratelimit.refund", {"grant": grant})
+
     async def _ask(self) -> None:
-        r = self.result = cast(RatelimitResult, await self._core.invoke("ratelimit.acquire", dict(self._params)))
+        r = self.result = cast(RatelimitResult, await self._core.invoke("ratelimit.acquire", dict(self._params), lease=self))
         if not r["allowed"]:
             after = seconds(r["retry_after_ms"])
             when = "never" if after is None else f"in {after:g} s"
@@ -43,7 +48,7 @@ class Grant:
     async def _done(self) -> None:
         if self.result.get("held") and not self._over:
             self._over = True
-            await self._core.invoke("ratelimit.done", {"grant": self.result["grant"]})
+            await self._core.settle("ratelimit.done", {"grant": self.result["grant"]})
 
     async def _report(self, status: int, retry_after: float | None) -> None:
         params: dict[str, Any] = {k: v for k, v in self._params.items() if k in ("rule", "key", "group", "pool")} | {"status": status}
@@ -52,12 +57,12 @@ class Grant:
         if grant := self.result.get("grant"):
             params["grant"] = grant
         self._over = True
-        await self._core.invoke("ratelimit.report", params)
+        await self._core.settle("ratelimit.report", params)
 
     async def _refund(self) -> None:
         self._over = True
         if grant := self.result.get("grant"):
-            await self._core.invoke("ratelimit.refund", {"grant": grant})
+            await self._core.settle("ratelimit.refund", {"grant": grant})
 
 
 class LimitGrant(Grant):
