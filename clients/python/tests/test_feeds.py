@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+import msgpack
 import pytest
 from conftest import Fake, Sidecar, auntil, until
 
@@ -340,3 +341,48 @@ async def test_the_subscription_to_events_is_renewed_on_the_next_connection(own:
         await auntil(lambda: [p for method, p in received if method == "event" and p.get("name") == name])
         assert ("events.gap", {"reason": "reconnected"}) in received
         await c.events.unsubscribe()
+
+
+async def test_a_subscription_whose_end_is_cancelled_is_ended() -> None:
+    async with Fake() as fake, AsyncClient(socket=fake.socket) as c:
+        def subscribe(peer: Any, params: dict[str, Any]) -> None:
+            peer.reply(peer.msgid, {"subscription": "s1"})
+            for id in ("taken", "left"):
+                message = {"subscription": "s1", "stream": "s", "group": "g", "id": id, "body": b"", "attempt": 1, "published_at_ms": 1}
+                peer.notify("stream.message", message)
+
+        fake.answers["stream.subscribe"] = subscribe
+        fake.answers["stream.nack"] = lambda peer, params: {"nacked": True}
+        unsubscribing: list[int] = []
+        fake.answers["stream.unsubscribe"] = lambda peer, params: unsubscribing.append(peer.msgid)
+        sub = c.stream("s", group="g")
+        m = await sub.get()
+        closing, acking = asyncio.create_task(sub.aclose()), asyncio.create_task(m.ack())
+        await auntil(lambda: fake.of("stream.unsubscribe") and fake.of("stream.ack"))
+        for task in (closing, acking):
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+        assert m.settled
+        fake.peers[0].reply(unsubscribing[0], {"unsubscribed": True})
+        await auntil(lambda: [nack["id"] for nack in fake.of("stream.nack")] == ["left"])
+        conn = c.core.conn
+        await auntil(lambda: conn is not None and not conn._subs)
+        assert not fake.of("rpc.cancel")
+
+
+async def test_messages_that_came_with_the_answer_of_a_cancelled_subscription_are_given_back() -> None:
+    async with Fake() as fake, AsyncClient(socket=fake.socket) as c:
+        fake.answers["stream.unsubscribe"] = lambda peer, params: {"unsubscribed": True}
+        fake.answers["stream.nack"] = lambda peer, params: {"nacked": True}
+        opening = asyncio.create_task(c.stream("s", group="g").subscribe())
+        await auntil(lambda: fake.of("stream.subscribe"))
+        conn = c.core.conn
+        assert conn is not None
+        message = {"subscription": "s1", "stream": "s", "group": "g", "id": "1", "body": b"", "attempt": 1, "published_at_ms": 1}
+        conn.data_received(msgpack.packb([1, conn._last_id, None, {"subscription": "s1"}]) + msgpack.packb([2, "stream.message", [message]]))
+        opening.cancel()  # at the moment of the answer, which the task has not seen
+        with pytest.raises(asyncio.CancelledError):
+            await opening
+        await auntil(lambda: fake.of("stream.unsubscribe"))
+        await auntil(lambda: [nack["id"] for nack in fake.of("stream.nack")] == ["1"])

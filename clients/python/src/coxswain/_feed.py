@@ -119,8 +119,10 @@ class Subscription(Generic[M]):
                     try:
                         await self._open()
                     except BaseException:
-                        self._conn = None
+                        conn, self._conn = self._conn, None
                         self._wake()
+                        if conn is not None and self._queue:  # cancelled when the answer had come, and messages with it
+                            self._core.spawn(self._left(conn))
                         raise
 
     async def _next(self, timeout: float | None = None) -> M:
@@ -148,8 +150,11 @@ class Subscription(Generic[M]):
         self._closed = True
         conn, self._conn = self._conn, None
         self._wake()
-        if conn is None or conn.error is not None:
-            return
+        if conn is not None and conn.error is None:
+            # Messages that are not given back would stay with the connection, also if the caller is cancelled.
+            await asyncio.shield(self._core.spawn(self._part(conn)))
+
+    async def _part(self, conn: Connection) -> None:
         try:
             await self._core.invoke(self._unsubscribe, {"subscription": self._id}, on=conn)
         except (CoxswainError, Broken) as e:
@@ -350,10 +355,14 @@ class StreamDelivery:
         core = self._feed._core
         params = {"stream": self.stream, "group": self.group, "id": self.id, **more}
         try:
-            await core.invoke(method, params, on=None if self._loss else self._conn)
-        except Broken:
-            if method == "stream.ack":
-                await core.invoke(method, params)
+            try:
+                await core.settle(method, params, None if self._loss else self._conn)
+            except Broken:
+                if method == "stream.ack":
+                    await core.settle(method, params)
+        except asyncio.CancelledError:  # the call goes on without its caller
+            self.settled = True
+            raise
         finally:
             self._feed._forget(self)
         self.settled = True
