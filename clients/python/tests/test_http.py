@@ -6,12 +6,13 @@ import asyncio
 import datetime
 import re
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import aiohttp
 import httpx
 import pytest
-from conftest import ROOT, Sidecar, auntil
+from conftest import ROOT, Fake, Sidecar, auntil
 from site_ import Site
 
 from coxswain import AsyncClient, Client, Limited, NotFound
@@ -159,3 +160,65 @@ def test_the_page_has_the_settings_of_the_middleware() -> None:
     shown: dict[str, Any] = {}
     exec(BLOCKS[0], shown)
     assert {k: example[k] for k in shown if k.isupper()} == {k: v for k, v in shown.items() if k.isupper()}
+
+
+class Body(httpx.AsyncByteStream, httpx.SyncByteStream):
+    """The body of an answer, which may be closed."""
+
+    closed = False
+
+    async def aclose(self) -> None:
+        self.closed = True
+
+    def close(self) -> None:
+        self.closed = True
+
+
+class Answering(httpx.AsyncBaseTransport, httpx.BaseTransport):
+    """Answers with a body."""
+
+    def __init__(self) -> None:
+        self.body = Body()
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        return httpx.Response(200, stream=self.body)
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        return httpx.Response(200, stream=self.body)
+
+
+async def test_the_response_of_a_request_that_is_cancelled_during_its_report_is_closed() -> None:
+    """Otherwise its connection would stay in use."""
+    async with Fake() as fake, AsyncClient(socket=fake.socket) as c:
+        fake.answers["ratelimit.acquire"] = lambda peer, params: {"allowed": True, "held": True, "grant": "g"}
+        sender, trace, at = Answering(), limits(c, "r"), SimpleNamespace(coxswain=await c.limit("r", "k"))
+        reply = Answering().handle_request(httpx.Request("GET", "http://a/"))
+        params: Any = SimpleNamespace(response=SimpleNamespace(headers={}, status=200, close=reply.close))
+        session: Any = None
+
+        async def end() -> None:
+            await trace.on_request_end[0](session, at, params)
+
+        async def send() -> None:
+            await AsyncTransport(c, "r", transport=sender).handle_async_request(httpx.Request("GET", "http://a/"))
+
+        for do in (end, send):
+            sending = asyncio.create_task(do())
+            await auntil(lambda: fake.of("ratelimit.done"))
+            sending.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await sending
+            fake.calls.clear()
+        assert sender.body.closed and reply.is_closed
+
+
+def test_the_response_of_a_request_that_is_interrupted_during_its_report_is_closed(c: Client, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("coxswain._limit.LimitGrant.__exit__", interrupted)
+    c.call("ratelimit.put_rule", {"rule": {"name": name, "algorithm": "token_bucket", "limits": [{"limit": 9, "period_ms": HOUR}]}})
+    sender = Answering()
+    with pytest.raises(KeyboardInterrupt):
+        Transport(c, name, key="k", transport=sender).handle_request(httpx.Request("GET", "http://a/"))
+    assert sender.body.closed

@@ -33,7 +33,11 @@ def limits(client: AsyncClient, rule: str, *, key: str | Callable[[str], str] = 
 
     async def answered(_: aiohttp.ClientSession, at: SimpleNamespace, p: aiohttp.TraceRequestEndParams) -> None:
         after = retry_after(p.response.headers.get("Retry-After"))
-        await conclude(at.coxswain, p.response.status, after)
+        try:
+            await conclude(at.coxswain, p.response.status, after)
+        except BaseException:  # the caller does not get the response, whose connection would stay in use
+            p.response.close()
+            raise
 
     async def failed(_: aiohttp.ClientSession, at: SimpleNamespace, __: aiohttp.TraceRequestExceptionParams) -> None:
         grant = getattr(at, "coxswain", None)  # None if the limit was not asked or refused

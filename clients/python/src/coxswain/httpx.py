@@ -42,7 +42,11 @@ class AsyncTransport(httpx.AsyncBaseTransport):
         except BaseException:
             await self._conclude(grant, None)
             raise
-        await self._conclude(grant, response)
+        try:
+            await self._conclude(grant, response)
+        except BaseException:  # the caller does not get the response, whose connection would stay in use
+            await response.aclose()
+            raise
         return response
 
     async def _conclude(self, grant: AsyncLimitGrant, response: httpx.Response | None) -> None:
@@ -73,7 +77,11 @@ class Transport(httpx.BaseTransport):
         except BaseException:
             self._conclude(grant, None)
             raise
-        self._conclude(grant, response)
+        try:
+            self._conclude(grant, response)
+        except BaseException:  # the caller does not get the response, whose connection would stay in use
+            response.close()
+            raise
         return response
 
     def _conclude(self, grant: LimitGrant, response: httpx.Response | None) -> None:
