@@ -353,3 +353,12 @@ async def test_a_release_that_is_cancelled_is_carried_out(state: str) -> None:
         (released,) = fake.of("lock.release")
         assert released["token"] == lk.token
         assert not fake.of("rpc.cancel")
+
+
+def test_an_interrupted_block_does_not_count(c: Client, name: str) -> None:
+    c.pool.put(pool=name, members=[{"id": "a"}])
+    for _ in range(3):  # as many failures as open the breaker
+        with pytest.raises(KeyboardInterrupt), c.pool(name), c.breaker(name):
+            raise KeyboardInterrupt
+    assert c.pool.list(pool=name)["members"][0]["state"] == "free"
+    assert c.breaker.get(name=name)["failures"] == 0

@@ -38,7 +38,8 @@ class Guard(Unwatched):
         self._began = asyncio.get_running_loop().time()
 
     async def _report(self, exc: BaseException | None) -> None:
-        outcome = "success" if exc is None else "ignored" if isinstance(exc, asyncio.CancelledError) else "failure"
+        # An exception that is no Exception, such as CancelledError or KeyboardInterrupt, shows nothing about what the breaker protects.
+        outcome = "success" if exc is None else "failure" if isinstance(exc, Exception) else "ignored"
         took = int((asyncio.get_running_loop().time() - self._began) * 1000)
         report = {**self._about(self._answer, outcome), "duration_ms": min(took, 86_400_000)}
         await self._core.settle("breaker.report", report)

@@ -361,7 +361,8 @@ class Member(Lease):
         return str(self.result.get("meta", ""))
 
     async def _settle(self, exc: BaseException | None) -> None:
-        outcome = "ok" if exc is None else "cancelled" if isinstance(exc, asyncio.CancelledError) else "fail"
+        # An exception that is no Exception, such as CancelledError or KeyboardInterrupt, shows nothing about the member.
+        outcome = "ok" if exc is None else "fail" if isinstance(exc, Exception) else "cancelled"
         more: dict[str, Any] = {"outcome": outcome}
         if self._kind is PERMIT:
             more["duration_ms"] = min(max(int((asyncio.get_running_loop().time() - self._confirmed) * 1000), 0), 86_400_000)
