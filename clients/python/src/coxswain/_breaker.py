@@ -53,16 +53,21 @@ class Guard(Unwatched):
         if result["allowed"] and result.get("probe"):
             conn.notify("breaker.report", self._about(result, "ignored"))
 
+    def _return(self, _: None) -> None:
+        """Gives back a probe that its caller does not get."""
+        if self._core.conn is not None:
+            self._give_back_late(self._core.conn, self._answer)
+
 
 class Breaker(Guard):
     """Use it in `with`."""
 
     def __enter__(self) -> Self:
-        self._portal.run(self._ask())
+        self._portal.run(self._ask(), self._return)
         return self
 
     def __exit__(self, kind: object, exc: BaseException | None, trace: object) -> None:
-        self._portal.run(self._report(exc))
+        self._portal.finish(self._report(exc))
 
 
 class AsyncBreaker(Guard):

@@ -12,11 +12,11 @@ import sys
 import threading
 import weakref
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
-from typing import Any, ParamSpec, Self, TypeVar
+from typing import Any, Generic, ParamSpec, Self, TypeVar
 
 from . import _methods as m
 from . import _nouns as n
-from ._core import Core, OnEvent
+from ._core import LONGEST_PAUSE, Core, OnEvent
 from ._errors import ClosedError
 from ._lease import ms
 from ._limit import AsyncLimitGrant, LimitGrant
@@ -161,6 +161,9 @@ class _Runner:
         await core.close()
         if self.executor is not None:
             self.executor.shutdown(wait=False)
+        # The calls of other threads end now, but not all in the same turn of the loop. A thread whose call is left would wait for ever.
+        if others := asyncio.all_tasks() - {asyncio.current_task()}:
+            await asyncio.wait(others, timeout=2 * LONGEST_PAUSE)
         self.loop.stop()
 
     def stop(self, core: Core) -> None:
@@ -173,6 +176,66 @@ class _Runner:
         else:
             asyncio.run_coroutine_threadsafe(closing, self.loop)
             self.thread.join()
+
+
+class _Job(Generic[R]):
+    """A coroutine on the loop, and the thread that waits for its result.
+
+    The thread waits for a bare lock: an exception of a signal handler, which may come within any call of Python code, would leave the
+    lock of a concurrent.futures.Future locked, and the loop would wait for it for ever.
+    """
+
+    def __init__(self, coroutine: Coroutine[Any, Any, R], undo: Callable[[R], object] | None, cancels: bool) -> None:
+        self._coroutine = coroutine
+        self._undo = undo
+        self._cancels = cancels
+        self._left = False  # the thread does not wait any more
+        self._task: asyncio.Task[R] | None = None
+        self._over = False
+        self._ended = threading.Lock()
+        self._ended.acquire()
+
+    def wait(self, loop: asyncio.AbstractEventLoop) -> R:
+        try:
+            loop.call_soon_threadsafe(self._start)
+            self._ended.acquire()
+            assert self._task is not None
+            return self._task.result()
+        except BaseException:
+            if not self._over or self._has_result():
+                loop.call_soon_threadsafe(self._leave)
+            raise
+        finally:
+            del self  # which refers to the exception, which refers to this frame
+
+    def _has_result(self) -> bool:
+        return self._task is not None and not self._task.cancelled() and self._task.exception() is None
+
+    # The loop calls these.
+
+    def _start(self) -> None:
+        self._task = asyncio.get_running_loop().create_task(self._coroutine)
+        self._task.add_done_callback(self._end)
+
+    def _end(self, task: asyncio.Task[R]) -> None:
+        self._over = True
+        if self._left:
+            self._undo_result()
+        self._ended.release()
+
+    def _leave(self) -> None:
+        """The wait was interrupted."""
+        self._left = True
+        if self._over:
+            self._undo_result()
+        elif self._task is None:  # even before it was started
+            self._coroutine.close() if self._cancels else self._start()
+        elif self._cancels:
+            self._task.cancel()
+
+    def _undo_result(self) -> None:
+        if self._undo is not None and self._task is not None and self._has_result():
+            self._undo(self._task.result())
 
 
 class Client:
@@ -224,17 +287,27 @@ class Client:
         """When the pod ends, as Unix time, once the sidecar has announced it: finish the work and start no long work. None = not announced."""
         return self.core.draining
 
-    def run(self, coroutine: Coroutine[Any, Any, R]) -> R:
-        """Runs a coroutine of the client on its loop, and waits for its result."""
-        if self._runner is not None and threading.current_thread() is self._runner.thread:
-            coroutine.close()
-            raise RuntimeError("a call on the client's own thread would wait for itself: make it on another thread")
-        future = self.submit(coroutine)
+    def run(self, coroutine: Coroutine[Any, Any, R], undo: Callable[[R], object] | None = None) -> R:
+        """Runs a coroutine of the client on its loop, and waits for its result.
+
+        An exception that interrupts the wait, such as KeyboardInterrupt, cancels the coroutine. If it has a result already, undo, if
+        there is one, is called with that, on the loop.
+        """
+        return self._wait(coroutine, undo, cancels=True)
+
+    def finish(self, coroutine: Coroutine[Any, Any, R]) -> R:
+        """Is run for a coroutine that ends something, and therefore goes on if the wait is interrupted."""
+        return self._wait(coroutine, None, cancels=False)
+
+    def _wait(self, coroutine: Coroutine[Any, Any, R], undo: Callable[[R], object] | None, cancels: bool) -> R:
         try:
-            return future.result()
-        except BaseException:  # such as KeyboardInterrupt: the call is cancelled
-            future.cancel()
+            runner = self._running()
+            if threading.current_thread() is runner.thread:
+                raise RuntimeError("a call on the client's own thread would wait for itself: make it on another thread")
+        except BaseException:
+            coroutine.close()
             raise
+        return _Job(coroutine, undo, cancels).wait(runner.loop)
 
     def submit(self, coroutine: Coroutine[Any, Any, R]) -> concurrent.futures.Future[R]:
         """Runs a coroutine of the client on its loop. Callbacks of the future run on the loop's thread, and must not block it."""
@@ -298,7 +371,7 @@ class Client:
         Under a rule with max_concurrent use it in `with`, which gives its permit back at the end.
         """
         grant = LimitGrant(self, _limit_params(rule, key, cost, wait, group, pool, fail_mode))
-        self.run(grant._ask())
+        self.run(grant._ask(), grant._return)
         return grant
 
     def limited(

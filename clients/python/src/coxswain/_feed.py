@@ -140,6 +140,11 @@ class Subscription(Generic[M]):
     def _taken(self, message: M) -> M:
         return message
 
+    def _untaken(self, message: M) -> None:
+        """Puts back a message that its caller does not get."""
+        self._queue.appendleft(message)
+        self._wake()
+
     def _idle(self) -> None:
         """Called when the program has taken all messages that came."""
 
@@ -172,7 +177,7 @@ class SyncIteration(Subscription[M]):
 
     def get(self, timeout: float | None = None) -> M:
         """Returns the next message. It waits for at most timeout seconds, and then raises TimeoutError."""
-        message: M = self._portal.run(self._next(timeout))
+        message: M = self._portal.run(self._next(timeout), self._untaken)
         return message
 
     def subscribe(self) -> None:
@@ -181,7 +186,7 @@ class SyncIteration(Subscription[M]):
 
     def close(self) -> None:
         """Ends the subscription."""
-        self._portal.run(self._close())
+        self._portal.finish(self._close())
 
     def __iter__(self) -> Iterator[M]:
         try:
@@ -294,6 +299,10 @@ class _Pubsub(Subscription[PubsubMessage]):
             self._on_gap(message.missed)
         return message
 
+    def _untaken(self, message: PubsubMessage) -> None:
+        self._bytes += len(message.body) + len(message.channel)
+        super()._untaken(message)
+
     def _idle(self) -> None:
         if self._missed and self._on_gap is not None and not self._queue:
             missed, self._missed = self._missed, 0
@@ -401,11 +410,11 @@ class StreamMessage(StreamDelivery):
 
     def ack(self) -> None:
         """Acknowledges the message after its work: the group is not given it again."""
-        self._feed._portal.run(self._settle("stream.ack", {}))
+        self._feed._portal.finish(self._settle("stream.ack", {}))
 
     def nack(self, reason: str = "", *, delay: float | None = None, dead: bool = False) -> None:
         """Returns the message: it is delivered again after delay seconds, by default later with each attempt; dead = it becomes a dead letter."""
-        self._feed._portal.run(self._nack(reason, delay, dead))
+        self._feed._portal.finish(self._nack(reason, delay, dead))
 
     def extend(self) -> None:
         """Restarts the visibility timeout. Only a subscription with bind="ttl" needs it."""
@@ -415,7 +424,7 @@ class StreamMessage(StreamDelivery):
         return self
 
     def __exit__(self, kind: object, exc: BaseException | None, trace: object) -> None:
-        self._feed._portal.run(self._leave(exc))
+        self._feed._portal.finish(self._leave(exc))
 
 
 class AsyncStreamMessage(StreamDelivery):
@@ -471,6 +480,10 @@ class _Stream(Subscription[D]):
         for message in list(self._deliveries.values()):
             self._drop(message, "the connection ended")
         super().ended()
+
+    def _untaken(self, message: D) -> None:
+        if self._deliveries.get(message.id) is message:  # otherwise it was lost meanwhile
+            super()._untaken(message)
 
     def _drop(self, message: D, why: str) -> None:
         message._lose(why)

@@ -170,6 +170,13 @@ class Lease:
         if unclear and not self._kind.named and self._core.conn is not None:
             self._core.conn.notify(self._kind.release, self._naming(self.token, {}))
 
+    def _return(self) -> None:
+        """Gives back a grant that its caller does not get."""
+        self._disarm()
+        self._over = True
+        if self._on is not None:
+            self._give_back_late(self._on, self.result)
+
     def _forget(self) -> None:
         if self._on is not None:
             self._on.held.pop(self.token, None)
@@ -310,11 +317,11 @@ class SyncForm(Lease):
     def renew(self, ttl: float | None = None) -> None:
         """Renews the lease, to last ttl seconds from now; None = as before. Only a lease with bind="ttl" needs it."""
         self.check()
-        self._run(self._renew, ttl)
+        self._portal.run(self._renew(ttl))
 
     def _run(self, do: Callable[..., Coroutine[Any, Any, None]], *args: Any) -> None:
         if not self._foreign():
-            self._portal.run(do(*args))
+            self._portal.finish(do(*args))
 
     def __enter__(self) -> Self:
         return self
@@ -599,7 +606,7 @@ class SyncAcquiring(Acquiring[S]):
 
     def acquire(self) -> S:
         """Acquires the lease, within wait. A refusal raises Busy."""
-        lease: S = self._portal.run(self._obtain())
+        lease: S = self._portal.run(self._obtain(), Lease._return)
         return lease
 
     def __enter__(self) -> S:

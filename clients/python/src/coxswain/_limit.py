@@ -34,6 +34,11 @@ class Grant(Unwatched):
         if grant := result.get("grant"):
             conn.notify("ratelimit.refund", {"grant": grant})
 
+    def _return(self, _: None) -> None:
+        """Gives back a grant that its caller does not get."""
+        if self._core.conn is not None:
+            self._give_back_late(self._core.conn, dict(self.result))
+
     async def _ask(self) -> None:
         r = self.result = cast(RatelimitResult, await self._core.invoke("ratelimit.acquire", dict(self._params), lease=self))
         if not r["allowed"]:
@@ -70,17 +75,17 @@ class LimitGrant(Grant):
 
     def report(self, status: int, *, retry_after: float | None = None) -> None:
         """Reports the remote server's status: one among the rule's penalty codes pauses the key for all callers."""
-        self._portal.run(self._report(status, retry_after))
+        self._portal.finish(self._report(status, retry_after))
 
     def refund(self) -> None:
         """Gives back a cost that was taken but not used."""
-        self._portal.run(self._refund())
+        self._portal.finish(self._refund())
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *exc: object) -> None:
-        self._portal.run(self._done())
+        self._portal.finish(self._done())
 
 
 class AsyncLimitGrant(Grant):
