@@ -362,3 +362,18 @@ def test_an_interrupted_block_does_not_count(c: Client, name: str) -> None:
             raise KeyboardInterrupt
     assert c.pool.list(pool=name)["members"][0]["state"] == "free"
     assert c.breaker.get(name=name)["failures"] == 0
+
+
+async def test_an_acquisition_that_is_cancelled_between_connections_is_given_back() -> None:
+    async with Fake() as fake, AsyncClient(socket=fake.socket) as c:
+        acquire = asyncio.create_task(c.lock("n", bind="ttl").acquire())
+        await auntil(lambda: fake.of("lock.acquire"))
+        conn = c.core.conn
+        assert conn is not None
+        fake.peers[0].close()
+        await conn.dead
+        acquire.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await acquire
+        await auntil(lambda: fake.of("lock.release"))
+        assert fake.of("lock.release")[0]["token"] == fake.of("lock.acquire")[0]["token"]

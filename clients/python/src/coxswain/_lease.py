@@ -167,8 +167,13 @@ class Lease:
         """Gives back a grant that may exist although its call failed. No other code has its token."""
         self._forget()
         unclear = isinstance(error, (asyncio.CancelledError, DeadlineExceeded, Cancelled, Internal, Broken)) or getattr(error, "maybe_executed", False)
-        if unclear and not self._kind.named and self._core.conn is not None:
-            self._core.conn.notify(self._kind.release, self._naming(self.token, {}))
+        if not unclear or self._kind.named or self._on is None:  # None: it was not sent
+            return
+        conn, params = self._core.conn, self._naming(self.token, {})
+        if conn is not None and conn.error is None:
+            conn.notify(self._kind.release, params)
+        else:  # the end of its session does not give back a lease that is bound to its TTL
+            self._core.spawn(self._core.invoke(self._kind.release, params))
 
     def _return(self) -> None:
         """Gives back a grant that its caller does not get."""
