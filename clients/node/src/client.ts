@@ -1,5 +1,5 @@
 import { Caller, type CallOptions, type Options } from "./caller.js";
-import type { Params } from "./connection.js";
+import type { Held, Params } from "./connection.js";
 import { LimitedError } from "./errors.js";
 import { Entry, type Kind, type Lease, Lock, locks, Member, type Outcome, type Owner, Permit, permits, pools, queues, Refusal, Reservation, reservations, Semaphore, semaphores } from "./lease.js";
 import { type HelloResult, type MethodName, methodNames, type Methods } from "./methods.js";
@@ -116,7 +116,8 @@ export class Client implements AsyncDisposable {
 
   /** Takes from a limit, within wait_ms if that is given. A refusal is a LimitedError, which has when to try again. */
   async limit(rule: string, key: string, params: LimitParams = {}, options: CallOptions = {}): Promise<ResultOf<"ratelimit.acquire">> {
-    const r = await this.ratelimit.acquire({ ...params, rule, key }, options);
+    const all = { ...params, rule, key };
+    const r = (await this.#caller.invoke({ method: "ratelimit.acquire", params: all, options, lease: unclaimed })) as Params & ResultOf<"ratelimit.acquire">;
     if (!r.allowed) throw new LimitedError(rule, key, r.denied_by, r.retry_after_ms);
     return r;
   }
@@ -217,6 +218,13 @@ export class Client implements AsyncDisposable {
     }
   }
 }
+
+/** Gives back the grant of a limit that comes after its caller has gone. While it is used, the sidecar alone watches its permit. */
+const unclaimed: Held = {
+  ofSession: false, ownToken: undefined, bind: () => undefined, lose: () => undefined,
+  grantedToken: (result) => result["grant"] as string | undefined,
+  releaseFrame: (grant) => ["ratelimit.refund", { grant }],
+};
 
 /** Runs a function while a lease is held, and then ends the lease, with the function's error if it threw. */
 async function withLease<L extends Lease, T>(lease: L, fn: (lease: L) => T | Promise<T>, end: (lease: L, failed?: { error: unknown }) => Promise<void>): Promise<T> {

@@ -234,7 +234,11 @@ export class Lease implements Held, AsyncDisposable {
     if (this.ownToken === undefined) return; // only the sidecar has the token, and it gives the grant back itself
     this.#connection?.forget(this.ownToken);
     const certain = error instanceof CoxswainError && !error.maybeExecuted && !["DEADLINE_EXCEEDED", "CANCELLED", "INTERNAL"].includes(error.code);
-    if (!certain) this.owner.live()?.notify(...this.releaseFrame(this.ownToken));
+    if (certain || !this.#connection) return; // without a connection it was not sent
+    const [method, params] = this.releaseFrame(this.ownToken);
+    const live = this.owner.live();
+    if (live) live.notify(method, params);
+    else void this.owner.invoke({ method, params, options: {} }).catch(() => undefined); // the end of its session does not give back a lease that is bound to its TTL
   }
 
   releaseFrame(token: string): [string, Params] {

@@ -124,9 +124,10 @@ test("a grant that arrives after its caller has gone is given back", async (t) =
   const abort = new AbortController();
   const lock = assert.rejects(c.lock("n", {}, { signal: abort.signal }), { name: "AbortError" });
   const permit = assert.rejects(c.permit("p", {}, { signal: abort.signal }), { name: "AbortError" });
-  const [asked, member] = [await f.next("lock.acquire"), await f.next("permit.acquire")];
+  const limit = assert.rejects(c.withLimit("r", "k", () => assert.fail("it was aborted"), {}, { signal: abort.signal }), { name: "AbortError" });
+  const [asked, member, admitted] = [await f.next("lock.acquire"), await f.next("permit.acquire"), await f.next("ratelimit.acquire")];
   abort.abort();
-  await Promise.all([lock, permit]);
+  await Promise.all([lock, permit, limit]);
   // The client releases its own token at once, and the grant again when it arrives.
   assert.equal((await f.next("lock.release")).params["token"], asked.params["token"]);
   asked.peer.reply(asked.msgid!, { acquired: true, token: asked.params["token"], fence: "1", ttl_ms: 30_000, retry_after_ms: 0 });
@@ -134,6 +135,24 @@ test("a grant that arrives after its caller has gone is given back", async (t) =
   assert.equal((await f.next("lock.release")).params["token"], asked.params["token"]);
   const back = await f.next("permit.report");
   assert.deepEqual([back.msgid, back.params], [undefined, { pool: "p", lease: "secret", outcome: "cancelled" }]);
+  admitted.peer.reply(admitted.msgid!, { allowed: true, held: true, grant: "g", remaining: 0, retry_after_ms: 0 });
+  assert.deepEqual((await f.next("ratelimit.refund")).params, { grant: "g" });
+});
+
+test("an acquisition that is aborted between connections is given back", async (t) => {
+  const f = await fake(t);
+  const c = await client(t, f.socket);
+  const abort = new AbortController();
+  const lock = assert.rejects(c.lock("n", { bind: "ttl" }, { signal: abort.signal }), { name: "AbortError" });
+  const asked = await f.next("lock.acquire");
+  let welcome = (): void => {};
+  f.welcome = new Promise((resolve) => (welcome = resolve));
+  asked.peer.socket.destroy();
+  await until(() => f.peers.length === 2, "the client connects again");
+  abort.abort();
+  await lock;
+  welcome();
+  assert.equal((await f.next("lock.release")).params["token"], asked.params["token"]);
 });
 
 test("an acquisition is repeated after a stale refusal about a grant of the previous connection", async (t) => {
