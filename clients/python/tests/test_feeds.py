@@ -386,3 +386,15 @@ async def test_messages_that_came_with_the_answer_of_a_cancelled_subscription_ar
             await opening
         await auntil(lambda: fake.of("stream.unsubscribe"))
         await auntil(lambda: [nack["id"] for nack in fake.of("stream.nack")] == ["1"])
+
+
+async def test_a_subscription_is_opened_again_when_its_connection_breaks_before_the_answer() -> None:
+    async with Fake() as fake, AsyncClient(socket=fake.socket) as c:
+        def subscribe(peer: Any, params: dict[str, Any]) -> Any:
+            if peer is fake.peers[0]:
+                return peer.close()
+            return {"subscription": "s1"}
+
+        fake.answers["pubsub.subscribe"] = subscribe
+        await c.pubsub("n").subscribe()
+        assert len(fake.of("pubsub.subscribe")) == 2

@@ -296,7 +296,7 @@ class Core:
                 if self._closed:
                     raise ClosedError("the client is closed") from None
                 sends += e.sent
-                if e.sent and not repeatable:
+                if e.sent and not repeatable and opens is None:  # a subscription has ended with its connection
                     raise Unavailable(f"{method}: maybe executed: {e}", maybe_executed=True) from None
                 if on is not None:
                     raise

@@ -17,7 +17,7 @@ from urllib.parse import unquote
 
 from ._conn import NOT_PROCESSED, Connection, Opening
 from ._core import FIRST_PAUSE, LONGEST_PAUSE, Core
-from ._errors import Broken, ClosedError, CoxswainError, DeadlineExceeded, LostError
+from ._errors import Broken, ClosedError, CoxswainError, DeadlineExceeded, LostError, Unavailable
 
 log = logging.getLogger("coxswain")
 
@@ -71,8 +71,9 @@ class Subscription(Generic[M]):
     async def _open(self) -> None:
         opening = Opening(self, self._unsubscribe, self._give_back)
         again, pause = self._id != "", FIRST_PAUSE
+        loop = asyncio.get_running_loop()
+        end = loop.time() + self._core.deadline
         while True:
-            loop = asyncio.get_running_loop()
             try:
                 conn = await self._core.pick(loop.time() + self._core.deadline)
                 # Without a request id: a stored reply would name a subscription that ended with its connection.
@@ -81,8 +82,9 @@ class Subscription(Generic[M]):
                 await self._core.invoke(self._subscribe, params, opens=opening, on=conn)
                 if conn.error is None:
                     return
-            except Broken:
-                pass
+            except Broken as e:
+                if not again and loop.time() >= end:
+                    raise Unavailable(f"{self._subscribe}: {e}") from None
             except ClosedError:
                 raise
             except CoxswainError as e:
