@@ -128,14 +128,12 @@ async def test_the_end_of_a_block_that_is_cancelled_gives_its_permit_back() -> N
         assert conn is not None
         for ends in ("breaker.report", "ratelimit.done"):
             working = asyncio.create_task(work())
-            await auntil(lambda: fake.of("breaker.report"))
-            if ends == "ratelimit.done":
-                fake.peers[0].reply(fake.peers[0].msgid, {})
-                await auntil(lambda: fake.of("ratelimit.done"))
+            await auntil(lambda: fake.of(ends))
             working.cancel()
             await auntil(lambda: fake.of("ratelimit.done"))
             working.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await working
-            assert not fake.of("rpc.cancel")
+            assert fake.of("breaker.report") and not fake.of("rpc.cancel")
+            fake.answers["breaker.report"] = lambda peer, params: {}
             fake.calls.clear()

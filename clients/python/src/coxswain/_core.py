@@ -313,8 +313,8 @@ class Core:
         try:
             return await self.invoke(method, params, on=on, outlives=True)
         except asyncio.CancelledError:
-            if self.conn is None or self.conn.error is not None:  # it was not sent, or its connection has broken
-                self.spawn(self.invoke(method, params))
+            # It may not have been sent, and its connection may break; a second execution does nothing.
+            self.spawn(self.invoke(method, params))
             raise
 
     def spawn(self, coroutine: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:

@@ -169,10 +169,10 @@ class Lease:
         unclear = isinstance(error, (asyncio.CancelledError, DeadlineExceeded, Cancelled, Internal, Broken)) or getattr(error, "maybe_executed", False)
         if not unclear or self._kind.named or self._on is None:  # None: it was not sent
             return
-        conn, params = self._core.conn, self._naming(self.token, {})
-        if conn is not None and conn.error is None:
-            conn.notify(self._kind.release, params)
-        else:  # the end of its session does not give back a lease that is bound to its TTL
+        params = self._naming(self.token, {})
+        if self._core.conn is not None:
+            self._core.conn.notify(self._kind.release, params)
+        if not self._session:  # the end of the connection would not give it back, and would lose the notification
             self._core.spawn(self._core.invoke(self._kind.release, params))
 
     def _return(self) -> None:
