@@ -135,7 +135,7 @@ func TestAListenerReportsALostConnection(t *testing.T) {
 func TestAListenerNoticesAServerThatHangs(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
-	r := luatest.Open(t, lua.Options{URL: s.URL()})
+	r := luatest.Open(t, lua.Options{URL: s.URL(), CommandTimeout: 3 * time.Second})
 	l, heard := listener(t, r)
 	l.Add(channel("a"))
 	require.Equal(t, "on a", luatest.Next(t, heard))

@@ -1,6 +1,7 @@
 package luatest
 
 import (
+	"cmp"
 	"context"
 	"testing"
 	"time"
@@ -25,9 +26,14 @@ func UntilUp(t *testing.T, r *lua.Runner) error {
 	}
 }
 
-// Open starts a runner that is closed with the test.
+// stall is longer than the scheduler of a busy machine keeps Redis, or the test, from running.
+const stall = 30 * time.Second
+
+// Open starts a runner that is closed with the test. Timeouts that the options leave out are so long that a Redis which
+// a busy machine does not let run for seconds is no outage, in which calls fail.
 func Open(t testing.TB, o lua.Options) *lua.Runner {
 	t.Helper()
+	o.DialTimeout, o.CommandTimeout = cmp.Or(o.DialTimeout, stall), cmp.Or(o.CommandTimeout, stall)
 	r, err := lua.Open(o)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, r.Close()) })

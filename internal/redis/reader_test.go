@@ -27,7 +27,7 @@ type streamed struct {
 
 func openStream(t *testing.T, o redis.Options) *streamed {
 	t.Helper()
-	s, err := redis.Open(o, redis.Scripts{Texts: []string{anything[1], anything[2]}, SHAs: []string{sha(anything[1]), sha(anything[2])}})
+	s, err := redis.Open(patient(o), redis.Scripts{Texts: []string{anything[1], anything[2]}, SHAs: []string{sha(anything[1]), sha(anything[2])}})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
 	x := &streamed{s, t, redistest.Prefix(t)}

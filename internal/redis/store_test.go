@@ -1,6 +1,7 @@
 package redis_test
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha1"
 	"encoding/hex"
@@ -24,10 +25,17 @@ func sha(text string) string {
 	return hex.EncodeToString(sum[:])
 }
 
+// patient sets timeouts that the options leave out so long that a Redis which a busy machine does not let run for
+// seconds is no outage.
+func patient(o redis.Options) redis.Options {
+	o.DialTimeout, o.CommandTimeout = cmp.Or(o.DialTimeout, 30*time.Second), cmp.Or(o.CommandTimeout, 30*time.Second)
+	return o
+}
+
 // open starts a store that is closed with the test.
 func open(t *testing.T, o redis.Options) *redis.Store {
 	t.Helper()
-	s, err := redis.Open(o, redis.Scripts{Texts: []string{incr}, SHAs: []string{sha(incr)}, Commands: []string{"INCR"}})
+	s, err := redis.Open(patient(o), redis.Scripts{Texts: []string{incr}, SHAs: []string{sha(incr)}, Commands: []string{"INCR"}})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
 	return s

@@ -65,6 +65,7 @@ func (c *Cluster) Client(t testing.TB) *redis.ClusterClient {
 	t.Helper()
 	client := redis.NewClusterClient(&redis.ClusterOptions{
 		Addrs: strings.Split(addrs(c.nodes), ","), TLSConfig: c.Config(t),
+		DialTimeout: stall, ReadTimeout: stall, WriteTimeout: stall, PoolTimeout: stall,
 	})
 	t.Cleanup(func() { _ = client.Close() })
 	return client

@@ -16,6 +16,7 @@ import (
 	"os"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 	"go.uber.org/goleak"
@@ -125,8 +126,13 @@ func client(t testing.TB, url string) *redis.Client {
 	return clientOf(t, opt)
 }
 
+// stall is longer than the scheduler of a busy machine keeps a server, or the test, from running. go-redis would end a
+// command after 3 s, and what a test then reads without looking at the error is empty.
+const stall = time.Minute
+
 func clientOf(t testing.TB, opt *redis.Options) *redis.Client {
 	opt.MaxRetries = -1
+	opt.DialTimeout, opt.ReadTimeout, opt.WriteTimeout, opt.PoolTimeout = stall, stall, stall, stall
 	c := redis.NewClient(opt)
 	t.Cleanup(func() { _ = c.Close() })
 	return c
@@ -169,6 +175,7 @@ func answers(ctx context.Context, url string) error {
 		return err
 	}
 	opt.MaxRetries = -1
+	opt.DialTimeout, opt.ReadTimeout = stall, stall
 	c := redis.NewClient(opt)
 	defer func() { _ = c.Close() }()
 	return c.Ping(ctx).Err()

@@ -114,7 +114,9 @@ func (n *node) do(args ...any) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := redis.NewClient(&redis.Options{Addr: n.addr, Protocol: 2, MaxRetries: -1, TLSConfig: conf})
+	c := redis.NewClient(&redis.Options{
+		Addr: n.addr, Protocol: 2, MaxRetries: -1, TLSConfig: conf, DialTimeout: stall, ReadTimeout: stall,
+	})
 	defer func() { _ = c.Close() }()
 	return c.Do(context.Background(), args...).Result()
 }
