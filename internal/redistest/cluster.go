@@ -213,7 +213,7 @@ func (c *Cluster) launch(addr, dir string) (*process, error) {
 		return nil, err
 	}
 	// The default port of the bus, 10000 above, is in the range of ports that outgoing
-	// connections use.
+	// connections use. onFreePort gives no other server the port behind this one.
 	bus := n + 1
 	return launch(addr, dir, append([]string{
 		"--cluster-enabled", "yes", "--cluster-port", strconv.Itoa(bus), "--cluster-node-timeout", nodeTimeout,

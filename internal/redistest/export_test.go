@@ -5,3 +5,6 @@ func Open(env func(string) string) (url, what string, stop func() error, err err
 	b, err := open(env)
 	return b.url, b.what, b.stop, err
 }
+
+// Claim is claim.
+var Claim = claim

@@ -9,9 +9,11 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 
@@ -48,13 +50,18 @@ func startOnFreePort(dir string, args []string) (*process, error) {
 	return onFreePort(func(addr string) (*process, error) { return launch(addr, dir, args) })
 }
 
-// onFreePort picks ports below the range that outgoing connections use, so that
-// the port of a stopped server is still free when it is restarted.
+// onFreePort picks ports below the range that outgoing connections use, and claims them, so that
+// the port of a stopped server is still free when it is restarted. The port behind each belongs to it.
 func onFreePort(start func(addr string) (*process, error)) (*process, error) {
-	const lowest, count, tries = 20000, 12000, 20
+	const lowest, pairs, tries = 20000, 6000, 50
 	var last error
 	for range tries {
-		addr := net.JoinHostPort("127.0.0.1", strconv.Itoa(lowest+rand.IntN(count)))
+		port := lowest + 2*rand.IntN(pairs)
+		if err := claim(port); err != nil {
+			last = err
+			continue
+		}
+		addr := net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
 		l, err := net.Listen("tcp", addr)
 		if err != nil {
 			last = err
@@ -68,6 +75,32 @@ func onFreePort(start func(addr string) (*process, error)) (*process, error) {
 		last = err
 	}
 	return nil, fmt.Errorf("%s: no free port in %d tries: %w", binary, tries, last)
+}
+
+// claims are the locked files of the ports that this test binary has picked. It keeps them, locked, until it ends: a
+// file that is not referenced is closed.
+var claims struct {
+	sync.Mutex
+	files []*os.File
+}
+
+// claim makes a port this test binary's. It is an error if the port is another's, or was claimed before.
+func claim(port int) error {
+	dir := filepath.Join(os.TempDir(), fmt.Sprintf("redistest-ports-%d", os.Getuid()))
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(filepath.Join(dir, strconv.Itoa(port)), os.O_CREATE|os.O_RDONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		return errors.Join(fmt.Errorf("%w: %d is another test's: %w", errPortTaken, port, err), f.Close())
+	}
+	claims.Lock()
+	defer claims.Unlock()
+	claims.files = append(claims.files, f)
+	return nil
 }
 
 var errPortTaken = errors.New("the port is taken")

@@ -3,6 +3,7 @@ package redistest_test
 import (
 	"context"
 	"net"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -99,6 +100,17 @@ func TestPrivateServerRestartsEmptyOnTheSamePort(t *testing.T) {
 	limit, err := c.ConfigGet(ctx, "maxmemory").Result()
 	require.NoError(t, err)
 	require.Equal(t, "67108864", limit["maxmemory"])
+}
+
+// A stopped server is restarted on its port, also if many other tests look for one meanwhile.
+func TestThePortOfAStoppedServerIsGivenToNoOther(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	port, err := strconv.Atoi(s.URL()[strings.LastIndex(s.URL(), ":")+1:])
+	require.NoError(t, err)
+	s.Stop()
+	require.ErrorContains(t, redistest.Claim(port), "another test's")
+	s.Restart()
 }
 
 func TestPausedServerAnswersOnlyAfterResume(t *testing.T) {
