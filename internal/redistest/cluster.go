@@ -216,7 +216,7 @@ func (c *Cluster) launch(addr, dir string) (*process, error) {
 	// connections use. onFreePort gives no other server the port behind this one.
 	bus := n + 1
 	return launch(addr, dir, append([]string{
-		"--cluster-enabled", "yes", "--cluster-port", strconv.Itoa(bus), "--cluster-node-timeout", nodeTimeout,
+		"--cluster-enabled", "yes", "--cluster-port", strconv.Itoa(bus), "--cluster-node-timeout", c.downAfter(nodeTimeout),
 		"--cluster-require-full-coverage", "no", "--cluster-replica-validity-factor", "0",
 		"--repl-diskless-sync-delay", "0", "--repl-ping-replica-period", "1",
 	}, c.args(addr)...))

@@ -162,9 +162,9 @@ func (s *Sentinel) launchSentinel(addr, dir string) (*process, error) {
 	if _, err := os.Stat(file); errors.Is(err, os.ErrNotExist) || len(s.nodes) < stores+sentinels {
 		text := fmt.Sprintf("bind %s\nport %s\ndir %s\n"+
 			"sentinel monitor %[4]s %[1]s %[5]s 2\n"+
-			"sentinel down-after-milliseconds %[4]s 1000\n"+
+			"sentinel down-after-milliseconds %[4]s %[6]s\n"+
 			"sentinel failover-timeout %[4]s 4000\n"+
-			"sentinel parallel-syncs %[4]s 2\n", host, p, dir, masterName, port(s.nodes[0].addr))
+			"sentinel parallel-syncs %[4]s 2\n", host, p, dir, masterName, port(s.nodes[0].addr), s.downAfter("1000"))
 		for arg := range slices.Chunk(s.args(addr), 2) {
 			text += strings.TrimPrefix(arg[0], "--") + " " + arg[1] + "\n"
 		}

@@ -152,6 +152,15 @@ type serverSet struct {
 	*Certificates // nil if the servers do not use TLS
 }
 
+// downAfter returns after how many milliseconds of silence a server counts as down. Tests that share a set fail none of
+// its servers over, and must not find that a server which a busy machine did not let run for seconds was replaced.
+func (s *serverSet) downAfter(own string) string {
+	if s.t == nil {
+		return "60000"
+	}
+	return own
+}
+
 // prepare makes the set's folder and, if it uses TLS, its certificates.
 func (s *serverSet) prepare(secure bool) (err error) {
 	if s.dir, err = os.MkdirTemp("", "redistest"); err == nil && secure {
