@@ -36,7 +36,7 @@ func TestNothingIsReleasedBeforeTheScriptThatAcquiresItHasRun(t *testing.T) {
 			r := luatest.Open(t, lua.Options{URL: p.URL, CommandTimeout: time.Minute})
 			require.NoError(t, luatest.UntilUp(t, r))
 			keys := lease.LineKeysOf("fake{fake}")
-			require.NoError(t, admin.Do(t.Context(), "client", "pause", 2000, "write").Err())
+			require.NoError(t, admin.Do(t.Context(), "client", "pause", 600_000, "write").Err())
 			ctx, cancel := context.WithCancel(t.Context())
 			run := func(ctx context.Context, keys lease.LineKeys) <-chan error {
 				ended := make(chan error, 1)
@@ -64,7 +64,11 @@ func TestNothingIsReleasedBeforeTheScriptThatAcquiresItHasRun(t *testing.T) {
 				return make([]error, len(holds))
 			}}
 			x := &lease.Lease{ID: lease.ID{Noun: "fake", Name: "name", Token: "token"}, TTL: time.Minute, Kind: k}
+			// The script runs while Unsure waits for it, but for a busy machine that has not come so far.
+			unpaused := make(chan error, 1)
+			time.AfterFunc(300*time.Millisecond, func() { unpaused <- admin.ClientUnpause(context.Background()).Err() })
 			l.Unsure(ctx, coord.Caller{}, x, c.made, c.waiter, err)
+			require.NoError(t, <-unpaused)
 			require.EqualValues(t, 1, ran, "the script had not run")
 			require.Len(t, gone, 1)
 			require.Equal(t, c.waiter, gone[0].Waiter)
