@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -91,6 +92,10 @@ func TestAPageWithoutRowsIsNotTheEnd(t *testing.T) {
 
 func TestRowsOfTheRoundBeforeStayUntilTheNextIsComplete(t *testing.T) {
 	t.Parallel()
+	synctest.Test(t, rowsStay) // by the bubble's clock no time passes, and the note says how old a row may be
+}
+
+func rowsStay(t *testing.T) {
 	f := &fake{pages: [][]api.LockEntry{{entry("a", 0), entry("b", 0)}, {entry("c", 0)}}}
 	l := look.New(f.ask)
 	names, _ := looks(t, l)

@@ -49,6 +49,9 @@ func TestACrowdIsAnsweredOnTheDirectPathAndCounted(t *testing.T) {
 			}
 		}
 		const calls = 3*crowd + 1
+		eventually(t, "each is counted, maybe after its reply", func() bool {
+			return seen.value("coxswain.rpc.duration", "ratelimit.acquire OK") >= calls
+		})
 		require.EqualValues(t, calls, seen.value("coxswain.rpc.duration", "ratelimit.acquire OK"))
 		require.EqualValues(t, calls, seen.value("coxswain.script.duration", "ratelimit_token_bucket ok"))
 		require.EqualValues(t, calls, seen.value("coxswain.decisions", "inline allowed"))
@@ -62,19 +65,22 @@ func TestACrowdIsAnsweredOnTheDirectPathAndCounted(t *testing.T) {
 // not executed later.
 func TestCallsOnTheDirectPathMeetTheirDeadlines(t *testing.T) {
 	s := redistest.Start(t)
-	b := serveOn(t, rpc.Options{}, luatest.Open(t, lua.Options{URL: s.URL(), CommandTimeout: 20 * time.Second}))
+	b := serveOn(t, rpc.Options{}, luatest.Open(t, lua.Options{URL: s.URL(), CommandTimeout: time.Hour}))
 	p := b.dial(t)
 	p.must("ratelimit.acquire", perKey("first", nil))
-	require.NoError(t, s.Client(t).Do(t.Context(), "client", "pause", 60_000, "write").Err())
+	require.NoError(t, s.Client(t).Do(t.Context(), "client", "pause", 600_000, "write").Err())
 	maybe, unsent := map[int]int64{}, 0
-	for range 2 { // the first crowd is sent; the second waits behind it
-		for i, text := range p.errors(p.acquireAll(m{"_deadline_ms": 300})...) {
-			if strings.Contains(text, "maybe executed") {
-				maybe[i]++
-				continue
+	// The first crowd is sent; the second waits behind it. A busy machine may not have sent anything by the deadline.
+	for within := 300; within < 60_000 && (len(maybe) == 0 || unsent == 0); within *= 2 {
+		for range 2 {
+			for i, text := range p.errors(p.acquireAll(m{"_deadline_ms": within})...) {
+				if strings.Contains(text, "maybe executed") {
+					maybe[i]++
+					continue
+				}
+				require.Contains(t, text, "DEADLINE_EXCEEDED", i)
+				unsent++
 			}
-			require.Contains(t, text, "DEADLINE_EXCEEDED", i)
-			unsent++
 		}
 	}
 	require.NotEmpty(t, maybe)
@@ -88,10 +94,10 @@ func TestCallsOnTheDirectPathMeetTheirDeadlines(t *testing.T) {
 // A call that is cancelled, or whose connection ends, ends at once although Redis hangs.
 func TestCallsOnTheDirectPathAreCancelled(t *testing.T) {
 	s := redistest.Start(t)
-	b := serveOn(t, rpc.Options{}, luatest.Open(t, lua.Options{URL: s.URL(), CommandTimeout: 20 * time.Second}))
+	b := serveOn(t, rpc.Options{}, luatest.Open(t, lua.Options{URL: s.URL(), CommandTimeout: time.Hour}))
 	p := b.dial(t)
 	p.must("ratelimit.acquire", perKey("first", nil))
-	require.NoError(t, s.Client(t).Do(t.Context(), "client", "pause", 60_000, "write").Err())
+	require.NoError(t, s.Client(t).Do(t.Context(), "client", "pause", 600_000, "write").Err())
 	ids := p.acquireAll(nil)
 	for _, id := range ids {
 		p.send(notification(t, "rpc.cancel", []any{id}))

@@ -324,7 +324,12 @@ func TestASnapshotShowsSlowCallsAndErrors(t *testing.T) {
 	})
 	b := serve(t, rpc.Options{}, odd)
 	p := b.dial(t)
+	began := time.Now()
 	p.must("test.odd")
+	most := 1
+	if time.Since(began) >= rpc.SlowCall { // on a busy machine it may have been slow as well
+		most = 2
+	}
 	p.must("test.odd", m{"slow": true, "wait_ms": 1})
 	p.must("test.odd", m{"slow": true})
 	for _, code := range []string{"NOT_FOUND", "CANCELLED", "CONFLICT", "INTERNAL"} {
@@ -334,11 +339,17 @@ func TestASnapshotShowsSlowCallsAndErrors(t *testing.T) {
 	r := p.must("inspect.snapshot")
 	slow, ok := r["slow_calls"].([]any)
 	require.True(t, ok)
-	require.Len(t, slow, 1)
-	one, ok := slow[0].(map[string]any)
-	require.True(t, ok)
-	require.Equal(t, "test.odd OK", fmt.Sprint(one["method"], " ", one["code"]))
-	require.GreaterOrEqual(t, number(t, one["duration_ms"]), rpc.SlowCall.Milliseconds())
+	shown := 0
+	for _, one := range slow {
+		one, ok := one.(map[string]any)
+		require.True(t, ok)
+		require.GreaterOrEqual(t, number(t, one["duration_ms"]), rpc.SlowCall.Milliseconds())
+		if fmt.Sprint(one["method"], " ", one["code"]) == "test.odd OK" {
+			shown++
+		}
+	}
+	require.Positive(t, shown)
+	require.LessOrEqual(t, shown, most, "%v", slow)
 	errs, ok := r["errors"].([]any)
 	require.True(t, ok)
 	var texts []string

@@ -93,6 +93,16 @@ func serveWith(t testing.TB, o rpc.Options, s rpc.Services, more ...rpc.Entry) *
 	return b
 }
 
+// awaited is a connection on which each read may take that long. A test as a whole may take longer.
+type awaited struct{ net.Conn }
+
+func (a awaited) Read(b []byte) (int, error) {
+	if err := a.SetReadDeadline(time.Now().Add(patience)); err != nil {
+		return 0, err
+	}
+	return a.Conn.Read(b)
+}
+
 // peer is a client that uses only a MessagePack codec.
 type peer struct {
 	t    testing.TB
@@ -104,9 +114,8 @@ func (b *bench) dial(t testing.TB) *peer {
 	t.Helper()
 	c, err := net.DialUnix("unix", nil, &net.UnixAddr{Name: b.path, Net: "unix"})
 	require.NoError(t, err)
-	require.NoError(t, c.SetDeadline(time.Now().Add(patience)))
 	t.Cleanup(func() { _ = c.Close() })
-	return &peer{t: t, conn: c, dec: codec.NewDecoder(bufio.NewReader(c), msgpack)}
+	return &peer{t: t, conn: c, dec: codec.NewDecoder(bufio.NewReader(awaited{c}), msgpack)}
 }
 
 // send writes bytes as they are.
