@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -30,6 +31,7 @@ type Proxy struct {
 	mu       sync.Mutex // guards the rest
 	plan     *Plan
 	open     map[net.Conn]struct{}
+	muted    []net.Conn // whose replies were lost by a plan that keeps them open
 	accepted int
 	wg       sync.WaitGroup
 }
@@ -131,6 +133,11 @@ func (p *Proxy) replies(client, server net.Conn, fate <-chan Plan) {
 			if pass < n && !doom.Mute {
 				return
 			}
+			if pass < n {
+				p.mu.Lock()
+				p.muted = append(p.muted, client)
+				p.mu.Unlock()
+			}
 			continue
 		}
 		if _, err := client.Write(buf[:n]); err != nil {
@@ -168,6 +175,19 @@ func (p *Proxy) Cut() {
 	for c := range p.open {
 		_ = c.Close()
 	}
+}
+
+// CutMuted ends the connections whose replies a plan with Mute has lost, once there is one: Redis has executed its script.
+func (p *Proxy) CutMuted(t *testing.T) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		for _, c := range p.muted {
+			_ = c.Close()
+		}
+		return len(p.muted) > 0
+	}, time.Minute, time.Millisecond)
 }
 
 // Kill ends all connections and accepts no new ones, as if the runner's process had ended.
