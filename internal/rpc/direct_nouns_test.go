@@ -140,7 +140,7 @@ func TestWhatWasGrantedOnTheDirectPathIsRenewedAndGivenBack(t *testing.T) {
 	p, eye := b.dial(t), b.dial(t)
 	p.must("lock.get", m{"name": "warm"}) // Redis is up
 	fences, tokens := map[int]any{}, map[int]any{}
-	for i, r := range p.replies(p.sendAll("lock.acquire", named(m{"ttl_ms": 6000}))...) {
+	for i, r := range p.replies(p.sendAll("lock.acquire", named(m{"ttl_ms": 15_000}))...) { // renewed every 5 s
 		require.Equal(t, true, r["acquired"], i)
 		fences[i], tokens[i] = r["fence"], r["token"]
 	}
