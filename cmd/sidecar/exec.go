@@ -53,7 +53,8 @@ func newExec(p process) *cobra.Command {
 
 The command has ` + fenceVariable + ` in its environment: the fence, a number that rises with each new holder. What the
 lock protects can refuse a lower fence than the highest it has seen. The command runs in a process group of its own, to which
-sidecar exec passes on each signal. If the lock is lost, the group is sent SIGTERM, and SIGKILL after --kill-after.
+sidecar exec passes on each signal, with SIGCONT after SIGTERM and SIGINT, since a stopped process ends only when it is continued. If
+the lock is lost, the group is sent SIGTERM, and SIGKILL after --kill-after.
 
 On a terminal the command is the foreground job, as in a shell: it can read from the terminal, Ctrl-C ends it, and Ctrl-Z stops
 it and sidecar exec until fg or bg, while the lock stays held. In a pipeline the command gets the terminal when it first reads it.
@@ -236,8 +237,7 @@ func (x *locked) under(lk *client.Lock, path string) (code int, interrupted bool
 	var kill <-chan time.Time
 	finish := func(why error) {
 		_ = printLine(x.say, "lock %s: %v; ending the command", x.name, why)
-		j.signal(syscall.SIGTERM)
-		j.signal(syscall.SIGCONT) // a stopped process handles SIGTERM when it is continued
+		j.end(syscall.SIGTERM)
 		kill = time.After(x.killing)
 	}
 	lost, told := lk.Context().Done(), false
@@ -250,7 +250,7 @@ func (x *locked) under(lk *client.Lock, path string) (code int, interrupted bool
 				}
 				continue
 			}
-			had := j.end()
+			had := j.leave()
 			if kill != nil {
 				endGroup(cmd.Process.Pid, kill)
 			}
@@ -266,7 +266,7 @@ func (x *locked) under(lk *client.Lock, path string) (code int, interrupted bool
 			}
 		case s := <-x.caught.ends:
 			told = true
-			j.signal(s)
+			j.end(s)
 		case s := <-x.caught.others:
 			j.signal(s)
 		case <-lost:

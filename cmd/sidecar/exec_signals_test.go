@@ -77,6 +77,21 @@ func TestExecEndsAStoppedCommandWhenTheLockIsLost(t *testing.T) {
 	require.Contains(t, e.log.String(), "got")
 }
 
+// A stopped command takes a signal only when it is continued.
+func TestExecEndsAStoppedCommandByTheSignalsThatEnd(t *testing.T) {
+	t.Parallel()
+	s := ready(t)
+	for _, n := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT} {
+		e := execute(t, s, `trap "echo got; exit 3" INT TERM; echo "command $$."; while :; do sleep 0.02; done`)
+		command := e.number(t, "command ")
+		require.NoError(t, syscall.Kill(command, syscall.SIGSTOP))
+		require.Eventually(t, func() bool { return inState(command, "T") }, limit, 10*time.Millisecond)
+		require.NoError(t, e.cmd.Process.Signal(n))
+		require.Equal(t, 3, e.code(t), e.log)
+		require.Contains(t, e.log.String(), "got")
+	}
+}
+
 // Signals that mean no end do not end the waiting for the lock, and the others do.
 func TestExecKeepsWaitingAfterASignalThatDoesNotEndIt(t *testing.T) {
 	t.Parallel()

@@ -27,13 +27,13 @@ type job struct {
 // is put into the foreground when it first reads from the terminal, for which the kernel stops it.
 func newJob(group int, c *caught, in io.Reader, out io.Writer) *job {
 	j := &job{group: group, own: unix.Getpgrp(), tty: -1, caught: c}
+	// Without this, changing the foreground group or printing while in the background would stop this process.
+	signal.Ignore(syscall.SIGTTOU)
 	fd, err := unix.Open("/dev/tty", unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return j
 	}
 	j.tty = fd
-	// Without this, changing the foreground group or printing while in the background would stop this process.
-	signal.Ignore(syscall.SIGTTOU)
 	if telemetry.IsTerminal(in) && telemetry.IsTerminal(out) && j.foreground() == j.own {
 		j.give(j.group)
 	}
@@ -60,15 +60,21 @@ func (j *job) signal(s os.Signal) {
 	}
 }
 
-// end puts this process into the foreground again, and reports whether the command was there.
-func (j *job) end() (had bool) {
+// end sends a signal that is to end the command, and continues the command: a stopped process takes the signal only then.
+func (j *job) end(s os.Signal) {
+	j.signal(s)
+	j.signal(syscall.SIGCONT)
+}
+
+// leave puts this process into the foreground again, and reports whether the command was there.
+func (j *job) leave() (had bool) {
+	defer signal.Reset(syscall.SIGTTOU)
 	if j.tty < 0 {
 		return false
 	}
 	if had = j.foreground() == j.group; had {
 		j.give(j.own)
 	}
-	signal.Reset(syscall.SIGTTOU)
 	_ = unix.Close(j.tty)
 	return had
 }
