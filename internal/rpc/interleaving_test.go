@@ -208,6 +208,7 @@ func (r *rower) request(s *stroke, params m) {
 	r.serial++
 	id := int64(r.serial)
 	r.pending[id] = s
+	params["_deadline_ms"] = 70_000 // by default a call that does not wait has 5 s, which a busy machine may need
 	r.batch = append(r.batch, request(r.t, id, s.noun+"."+s.verb, params)...)
 }
 
