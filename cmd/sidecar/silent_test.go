@@ -1,6 +1,7 @@
 package main_test
 
 import (
+	"context"
 	"net"
 	"net/http"
 	"strings"
@@ -37,9 +38,12 @@ func TestASilentRedisDelaysNeitherTheStartNorTheEnd(t *testing.T) {
 			require.Equal(t, http.StatusOK, status(t, s, "/startupz"))
 			c := dial(t, s.socket, "waits")
 			asked := make(chan error, 1)
-			go func() { _, err := c.LockGet(t.Context(), "l"); asked <- err }()
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			go func() { _, err := c.LockGet(ctx, "l"); asked <- err }()
 			s.signals <- syscall.SIGTERM
 			require.Equal(t, main.OK, s.exit(t))
+			cancel() // the client would wait for the next sidecar
 			require.Error(t, <-asked)
 		})
 	}
@@ -56,9 +60,12 @@ func TestSIGTERMEndsASidecarWhoseRedisIsStopped(t *testing.T) {
 	redis.Pause()
 	defer redis.Resume()
 	asked := make(chan error, 1)
-	go func() { _, err := c.LockGet(t.Context(), "l"); asked <- err }()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	go func() { _, err := c.LockGet(ctx, "l"); asked <- err }()
 	s.signals <- syscall.SIGTERM
 	require.Equal(t, main.OK, s.exit(t))
+	cancel() // the client would wait for the next sidecar
 	require.Error(t, <-asked)
 }
 

@@ -218,7 +218,7 @@ func (s *sidecar) httpAddr(t testing.TB) string {
 
 func dial(t testing.TB, socket, name string) *client.Client {
 	t.Helper()
-	c, err := client.Dial(t.Context(), client.Options{Socket: socket, Client: name, Timeout: limit})
+	c, err := client.Dial(t.Context(), client.Options{Socket: socket, Client: name, Timeout: time.Minute})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, c.Close()) })
 	return c
