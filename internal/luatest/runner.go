@@ -29,8 +29,8 @@ func UntilUp(t *testing.T, r *lua.Runner) error {
 // stall is longer than the scheduler of a busy machine keeps Redis, or the test, from running.
 const stall = 30 * time.Second
 
-// Open starts a runner that is closed with the test. Timeouts that the options leave out are so long that a Redis which
-// a busy machine does not let run for seconds is no outage, in which calls fail.
+// Open starts a runner that is closed with the test. Its default timeouts are long: a Redis that a busy machine does not
+// run for some seconds would otherwise count as down, and calls would fail.
 func Open(t testing.TB, o lua.Options) *lua.Runner {
 	t.Helper()
 	o.DialTimeout, o.CommandTimeout = cmp.Or(o.DialTimeout, stall), cmp.Or(o.CommandTimeout, stall)

@@ -25,8 +25,8 @@ func sha(text string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// patient sets timeouts that the options leave out so long that a Redis which a busy machine does not let run for
-// seconds is no outage.
+// patient sets long default timeouts: a Redis that a busy machine does not run for some seconds would otherwise count
+// as down.
 func patient(o redis.Options) redis.Options {
 	o.DialTimeout, o.CommandTimeout = cmp.Or(o.DialTimeout, 30*time.Second), cmp.Or(o.CommandTimeout, 30*time.Second)
 	return o

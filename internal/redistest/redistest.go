@@ -126,8 +126,8 @@ func client(t testing.TB, url string) *redis.Client {
 	return clientOf(t, opt)
 }
 
-// stall is longer than the scheduler of a busy machine keeps a server, or the test, from running. go-redis would end a
-// command after 3 s, and what a test then reads without looking at the error is empty.
+// stall is longer than a busy machine keeps a server or the test from running. By default go-redis ends a command after
+// 3 s; a test that does not check the error would then read an empty value.
 const stall = time.Minute
 
 func clientOf(t testing.TB, opt *redis.Options) *redis.Client {

@@ -152,8 +152,9 @@ type serverSet struct {
 	*Certificates // nil if the servers do not use TLS
 }
 
-// downAfter returns after how many milliseconds of silence a server counts as down. Tests that share a set fail none of
-// its servers over, and must not find that a server which a busy machine did not let run for seconds was replaced.
+// downAfter returns after how many milliseconds of silence a server counts as down: own if one test owns the set. In a
+// shared set, which has no t, no test causes a failover, and a server that a busy machine does not run for some seconds
+// must not be replaced.
 func (s *serverSet) downAfter(own string) string {
 	if s.t == nil {
 		return "60000"

@@ -100,7 +100,7 @@ func TestTheDeadlineCountsFromTheWait(t *testing.T) {
 	p := b.dial(t)
 	p.must("lock.acquire", m{"name": "l"})
 	r, err := map[string]any(nil), "DEADLINE_EXCEEDED"
-	// A busy machine may need more than what is left of the deadline to answer; then it gets more.
+	// If a busy machine sends the answer after the deadline, the test calls again with a longer deadline.
 	for within := 2000; within < 60_000 && strings.HasPrefix(err, "DEADLINE_EXCEEDED"); within *= 2 {
 		r, err = p.call("lock.acquire", m{"name": "l", "wait_ms": 60_000, "_deadline_ms": within})
 	}

@@ -288,7 +288,7 @@ func TestWaitingCostsAHeartbeatASecond(t *testing.T) {
 	for i := range int64(300) {
 		q.stand(ctx, []*coordtest.Sidecar{a, b}[i%2], i)
 	}
-	// What the last calls have to do beside their place in the line may last into the first period.
+	// The first period may still contain scripts of the calls that have just joined the line.
 	require.Eventually(t, func() bool {
 		at := time.Now() // before the first count, so that a pause between them counts no command without its time
 		from := q.runs()

@@ -64,7 +64,7 @@ func TestNothingIsReleasedBeforeTheScriptThatAcquiresItHasRun(t *testing.T) {
 				return make([]error, len(holds))
 			}}
 			x := &lease.Lease{ID: lease.ID{Noun: "fake", Name: "name", Token: "token"}, TTL: time.Minute, Kind: k}
-			// The script runs while Unsure waits for it, but for a busy machine that has not come so far.
+			// Redis runs the script while Unsure waits for it; on a busy machine it may have run before.
 			unpaused := make(chan error, 1)
 			time.AfterFunc(300*time.Millisecond, func() { unpaused <- admin.ClientUnpause(context.Background()).Err() })
 			l.Unsure(ctx, coord.Caller{}, x, c.made, c.waiter, err)

@@ -136,8 +136,7 @@ func TestAnUnansweredAcquisitionIsGivenBackWithItsSession(t *testing.T) {
 		return err
 	}
 	err := unanswered()
-	// The call may get a connection that is still being set up, or a busy machine may not get as far as that in the time;
-	// then nothing was sent.
+	// If the call gets a connection that is still being set up, or its deadline passes before it has one, nothing was sent.
 	for ; within < 30*time.Second && !strings.Contains(err.Error(), "may have been executed"); within += within / 4 {
 		require.Contains(t, []api.Code{api.Unavailable, api.DeadlineExceeded}, coord.Wire(err).Code, "%v", err)
 		coordtest.Until(t, func() bool {
